@@ -10,7 +10,8 @@ from typing import Any
 from pytorch_lightning import Callback, Trainer
 
 from heedful.assembly.trainers import make_trainer
-from heedful.callbacks import Engine, RunFolder
+from heedful.callbacks import Evaluation, EvaluationCallback, RunFolder
+from heedful.callbacks.engine.evaluation import Plans
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.predictor import Predictor
@@ -41,8 +42,8 @@ def measured(
         ckpt_path: Checkpoint with the weights; None keeps the weights of the model.
         **settings: Settings of the Trainer, which by default logs nothing and shows no progress.
     """
-    engine = Engine(exhaustive, only)
-    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, "validate")
+    engine, first = _engine(evaluations, exhaustive, only)
+    trainer = _bare_trainer(engine, first, folder, outputs, settings, "validate")
     trainer.validate(module_of(model), data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
     return engine.measurements
 
@@ -57,15 +58,25 @@ def fitted(
     **settings: Any,
 ) -> Any:
     """Train a model, and return the measurements of the last epoch; see :func:`measured` for the arguments."""
-    engine = Engine(exhaustive=False)
-    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, "fit")
+    engine, first = _engine(evaluations, exhaustive=False)
+    trainer = _bare_trainer(engine, first, folder, outputs, settings, "fit")
     trainer.fit(model, data, ckpt_path=ckpt_path, weights_only=True)
     return engine.measurements
 
 
+def _engine(
+    items: Sequence[Any], exhaustive: bool, only: Sequence[str] | None = None
+) -> tuple[EvaluationCallback, list[Callback]]:
+    """Return the callback that runs the evaluations among the items, and the other items."""
+    evaluations = [item for item in items if isinstance(item, Evaluation)]
+    chosen = [item for item in evaluations if (item.by_default if only is None else item.name in only)]
+    plans = None if chosen else Plans({})  # an empty list of evaluations is refused
+    return EvaluationCallback(chosen, exhaustive, plans), [item for item in items if item not in evaluations]
+
+
 def _bare_trainer(
-    engine: Engine,
-    evaluations: Sequence[Any],
+    engine: EvaluationCallback,
+    callbacks: Sequence[Callback],
     folder: Path | None,
     outputs: Sequence[Callback],
     settings: Mapping[str, Any],
@@ -74,4 +85,4 @@ def _bare_trainer(
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     files = [] if folder is None else [RunFolder(folder, Path.touch)]
     engine.writers += [item for item in (*files, *outputs) if hasattr(item, "write")]
-    return make_trainer([*evaluations, engine, *files, *outputs], quiet | dict(settings), stage, folder=folder)
+    return make_trainer([*callbacks, engine, *files, *outputs], quiet | dict(settings), stage, folder=folder)

@@ -8,7 +8,7 @@ from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
-    from heedful.callbacks.engine.engine import Engine
+    from heedful.callbacks.engine.callback import EvaluationCallback
     from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
     from heedful.callbacks.evaluations import (
         EVALUATIONS,
@@ -41,8 +41,8 @@ __all__ = [
     "Challenge",
     "CounterfactualTables",
     "DefaultLabel",
-    "Engine",
     "Evaluation",
+    "EvaluationCallback",
     "Evidence",
     "NaivePartial",
     "NaturalLogic",

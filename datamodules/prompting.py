@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heedful.datamodules.base.pairs import Pairs
-from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
+from heedful.datamodules.demonstrations import VERSIONS, Kind, demonstrations
 from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, agree, inform, listing
 from heedful.records.errors import suggestion
 from heedful.records.prompts import Prompt, Wording

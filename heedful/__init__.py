@@ -9,6 +9,8 @@
 
 measure             measure any model: a function, (model, tokenizer), a
                     pipeline of transformers, a folder, a hub id, a run
+perturbation        turn a function from an example to an example into an
+                    evaluation
 Endpoint            a model behind a server with the OpenAI protocol
 write_inputs, score write inputs to a file for a model that runs elsewhere,
                     and measure its answers
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from heedful.assembly.training import train
     from heedful.assembly.transformers_callback import TransformersCallback
     from heedful.assembly.watch import Watch
+    from heedful.callbacks.evaluations.perturbation import perturbation
     from heedful.metrics import METRICS
     from heedful.records import (
         Context,
@@ -83,6 +86,7 @@ __all__ = [
     "load_data",
     "load_model",
     "measure",
+    "perturbation",
     "read_rows",
     "score",
     "train",

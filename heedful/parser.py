@@ -106,11 +106,6 @@ def class_parser(owner: Any, name: str) -> Parser:
     return with_integers_first(parser)
 
 
-def set_type(parser: Parser, name: str, hint: Any) -> None:
-    """Replace the type of a setting."""
-    parser.actions[name]._typehint = hint
-
-
 def with_integers_first(parser: Parser) -> Parser:
     """Change a parser in place, and return it: a setting with several types tries int first."""
     for action in parser._actions:

@@ -22,10 +22,12 @@ class Outputs(NamedTuple):
         answers: Indices of labels in ``Task.labels``, int64 [examples], :data:`NO_LABEL_NUMBER` or :data:`NOT_FINITE`;
             or free texts, None for scores that are not finite. The attribute is None if each answer is the most
             probable label (in a tie, the first).
+        scores: Numbers that are no probabilities, such as margins: float64 [examples]; None if the model has none.
     """
 
     probs: "Tensor | np.ndarray | None" = None
     answers: "Tensor | np.ndarray | Sequence[str | None] | None" = None
+    scores: "Tensor | np.ndarray | None" = None
 
 
 def most_probable(scores: "Tensor") -> "Tensor":

@@ -22,6 +22,7 @@ from heedful.lightning_modules import Encoder
 from heedful.parser import class_parser
 
 import fork_runs
+from registered import restored_registries
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -213,7 +214,8 @@ def test_the_reading_path_from_train_py_to_a_number_is_short():
 
 def test_the_complete_example_of_a_measured_function_runs():
     (text,) = [text for mark, text in blocks(DOCS / "your_model.md", "python") if mark == "run"]
-    exec(text, {"__name__": "notebook"})
+    with restored_registries():
+        exec(text, {"__name__": "notebook"})
 
 
 MARKED = [page for page in SITE if any(mark == "run: slow" for mark, _ in blocks(page, "bash"))]

@@ -8,6 +8,8 @@ import pytest
 
 from heedful import assembly, callbacks, cli, datamodules, interventions, lightning_modules, metrics, records, reports
 
+from registered import restored_registries
+
 TRAINS = "heedful.assembly.training"  # its example trains a model
 MODULES = [
     pytest.param(found.name, marks=pytest.mark.slow if found.name == TRAINS else ())
@@ -18,5 +20,7 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_are_right(name: str) -> None:
-    failed, _ = doctest.testmod(import_module(name))
+    module = import_module(name)
+    with restored_registries():
+        failed, _ = doctest.testmod(module)
     assert not failed

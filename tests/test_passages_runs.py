@@ -64,7 +64,7 @@ def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, ca
         assert "I don't know" in text
         first[wording] = text.rsplit("Passage 1: ", 1)[1].split(" Passage 2: ")[0]
         rows = read_rows(folder / "rows" / "attentiveness.parquet")[0].to_pylist()
-        assert {row["expectation"] for row in rows if row["part"] == "distractor"} == {"stay"}
+        assert {row["expects"] for row in rows if row["part"] == "distractor"} == {"stays"}
     shown = json.loads((rag / "validation.jsonl").read_text().splitlines()[0])
     assert first == {"plain": shown["passage"], "reversed": shown["distractor"]}
     assert "answers that stay" in " ".join(capsys.readouterr().out.split())  # a heading may wrap

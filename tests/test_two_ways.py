@@ -85,13 +85,9 @@ OF_TRAIN: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "an evaluation as an object": ("--attentiveness.draws 2", lambda: {"attentiveness": Attentiveness(draws=2)}),
     "an evaluation in a list": (
         "--attentiveness.draws 2 --evaluations attentiveness", lambda: {"evaluations": [Attentiveness(draws=2)]}),
-    "two evaluations of one name": (
-        "--trainer.callbacks [heedful.callbacks.Attentiveness,heedful.callbacks.Attentiveness]",
-        lambda: {"trainer": {"callbacks": [Attentiveness(), Attentiveness()]}}),
     "an evaluation of one's own": ("--evaluations two_ways.Mine", lambda: {"evaluations": ["two_ways.Mine"]}),
-    "an evaluation of one's own as a callback": (
-        "--evaluations accuracy --trainer.callbacks two_ways.Mine",
-        lambda: {"evaluations": ["accuracy"], "trainer": {"callbacks": {"class_path": "two_ways.Mine"}}}),
+    "an evaluation as a callback": (
+        "--trainer.callbacks two_ways.Mine", lambda: {"trainer": {"callbacks": "two_ways.Mine"}}),
     "no evaluation": ("--evaluations two_ways.Broken", lambda: {"evaluations": ["two_ways.Broken"]}),
     "an unknown evaluation": ("--evaluations acuracy", lambda: {"evaluations": "acuracy"}),
     "a callback with several arguments": (
@@ -128,7 +124,7 @@ OF_EVALUATE: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 
 
 ERRORS = {  # the calls that are refused
-    *("two evaluations of one name", "no evaluation", "an unknown evaluation", "an unknown setting of the Trainer"),
+    *("an evaluation as a callback", "no evaluation", "an unknown evaluation", "an unknown setting of the Trainer"),
     *("an unknown name", "two models", "a run of a foreign class", "no run"),
 }
 

@@ -4,6 +4,7 @@
 always written between two optimizer steps, since checkpoints do not contain accumulated gradients.
 """
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,19 +13,16 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import LAST
-from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.callback import EvaluationCallback
 from heedful.callbacks.engine.evaluation import Plans
-from heedful.callbacks.engine.trainer_processes import is_stop_requested
+from heedful.callbacks.engine.processes import is_stop_requested
 from heedful.command_lines import resume_command
 from heedful.datamodules import PairedData
 from heedful.lightning_modules.callbacks_of_lightning import model_to_save
-from heedful.lightning_modules.lightning_internals import (
-    accumulates,
-    resume_by_epochs,
-    trains_next,
-)
+from heedful.lightning_modules.lightning_internals import accumulates, resume_by_epochs, trains_next
 from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
+from heedful.records.errors import suggestion
 from heedful.records.numbers import direction_of
 from heedful.stopping import Stopped, postpone
 
@@ -73,16 +71,13 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        plans = next((c.plans for c in trainer.callbacks if isinstance(c, Engine)), Plans({}))
+        plans = next((c.plans for c in trainer.callbacks if isinstance(c, EvaluationCallback)), Plans({}))
         self.require_known(plans, trainer.datamodule)
         resume_by_epochs(trainer)
         super().setup(trainer, pl_module, stage)
 
     def require_known(self, plans: Plans, data: PairedData) -> None:
-        """Check the monitored metric before the training; raise SettingError if no evaluation yields it.
-
-        If no metric to monitor is set, and no selected evaluation yields the default metric, the last epoch is best.
-        """
+        """Raise SettingError if no evaluation yields the metric; without a default metric, the last epoch is best."""
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
             if plans.only is not None and not plans.is_known(self.monitor):
@@ -117,7 +112,11 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         if self.monitor is None or self.monitor in monitor_candidates:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
         else:
-            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+            found = [c.measurements for c in trainer.callbacks if isinstance(c, EvaluationCallback) and c.measurements]
+            names = [str(name) for measurements in found for name in measurements.numbers]
+            is_number = re.sub("/(low|high)$", "", self.monitor) in names
+            hint = "" if is_number else f" {suggestion(self.monitor, names)}"
+            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.{hint}")
         self._last_global_step_saved = trainer.global_step  # so that Lightning saves last.ckpt after every epoch
 
     def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
@@ -126,12 +125,10 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Save a checkpoint; only ``last.ckpt`` contains optimizer states. For any other checkpoint, raise RunError if
-        the weights have changed since they were measured.
-        """
+        """Save a checkpoint: ``last.ckpt`` with optimizer states, others only with the weights that were measured."""
         name = Path(filepath).name
         self.save_weights_only = name != LAST
-        for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and name != LAST):
+        for engine in (c for c in trainer.callbacks if isinstance(c, EvaluationCallback) and name != LAST):
             engine.require_measured(model_to_save(trainer), f"the weights of {name}")
         super()._save_checkpoint(trainer, filepath)
 
@@ -144,9 +141,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         self._last_step = checkpoint["global_step"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state from a checkpoint. Paths in the state are changed to the current folder of the run, which
-        may have been moved.
-        """
+        """Restore the state from a checkpoint, with paths in the current folder of the run, which may have moved."""
 
         def moved(path: str) -> str:
             return str(Path(self.dirpath) / Path(path).name) if path else path

@@ -15,9 +15,7 @@ KEYS = ("state_dict", "task", "pytorch-lightning_version", "epoch", "global_step
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Reads and writes checkpoint files for Lightning. A file is replaced atomically: a killed process leaves either
-    the old or the new file.
-    """
+    """Reads and writes checkpoint files for Lightning; a killed process leaves either the old or the new file."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         with atomic_path(path) as temporary, open(temporary, "wb") as file:
@@ -53,11 +51,7 @@ def outline(path: Path, display_name: str = "") -> dict[str, Any]:
 
 
 def progress(path: Path) -> tuple[int, int]:
-    """Return the epoch (counted from 1) and the number of optimizer steps at which a checkpoint was written.
-
-    Raises:
-        RunError: No training can resume from the checkpoint, since it has no optimizer states.
-    """
+    """Return the epoch (from 1) and the optimizer steps of a checkpoint; raise RunError if it holds weights only."""
     saved = outline(path)
     if "optimizer_states" not in saved:
         run = path.absolute().parent.parent
@@ -66,10 +60,8 @@ def progress(path: Path) -> tuple[int, int]:
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:
-    """Return the path of ``best.ckpt`` in a run folder, or of ``last.ckpt`` if a finished run has no ``best.ckpt``.
-
-    Raises:
-        RunError: The run has no such checkpoint; the message begins with ``display_name``.
+    """Return the path of ``best.ckpt`` in a run folder, or of ``last.ckpt`` if a finished run has no ``best.ckpt``;
+    raise RunError, with ``display_name`` before its message, if the run has no such checkpoint.
     """
     best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
     if best.is_file() or (finished and last.is_file()):

@@ -3,15 +3,16 @@
 The blocks are the same on every process.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.callbacks.engine.predictions import Predictions, concatenate
-from heedful.interventions import Changes, EachExample, Intervention
-from heedful.records import Composed, Example, Examples, RunError
+from heedful.interventions import Changes, EachExample, Intervention, Prediction, within_limit
+from heedful.records import NO_LABEL, Composed, Example, Examples, RunError
 from heedful.records import rows as r
 
 CHUNK = 16_384  # a block ends at this number of changes or of base examples
@@ -43,19 +44,15 @@ class Block:
         self.pool = pool
         self.positions = positions
         self.changes = changes
-        self._by_position = np.argsort(positions)
         sizes = [0 if c.known is not None else len(c) for c in changes]
         interventions = np.repeat(np.arange(len(changes)), sizes)
         bases = np.concatenate([np.zeros(0, np.int64), *(c.positions for c in changes if c.known is None)])
-        order = np.argsort(self.rank(bases), kind="stable")
+        by_position = np.argsort(positions)
+        order = np.argsort(by_position[np.searchsorted(positions, bases, sorter=by_position)], kind="stable")
         self.interventions = interventions[order]
         self.bases = bases[order]
         self.source = np.arange(len(order))
         self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
-
-    def rank(self, positions: np.ndarray) -> np.ndarray:
-        """Convert positions of base examples in the pool to their indices in the block: int64 arrays."""
-        return self._by_position[np.searchsorted(self.positions, positions, sorter=self._by_position)]
 
     @property
     def examples(self) -> Composed:
@@ -79,22 +76,16 @@ class Block:
 
     @property
     def is_copied(self) -> np.ndarray:
-        """For each changed example, whether its prediction is copied from another example with the same input: bool
-        [changed].
-        """
+        """Whether the prediction of every changed example is copied from an equal input: bool [changed]."""
         return self.source != np.arange(len(self.source))
 
     def compare(self, pool: np.ndarray, changed: np.ndarray, is_repeated: np.ndarray) -> None:
-        """Find changed examples whose model input is equal to another input, by fingerprints (hashes of inputs).
-
-        Each changed example is compared with its base example and with the other changed examples of the block. The
-        results are stored in :attr:`source`, the example whose prediction is used, and in :attr:`unread`, whether the
-        change does not reach the model.
+        """Set :attr:`source` and :attr:`unread` by comparing the fingerprints (hashes of model inputs) of the block.
 
         Args:
             pool: uint64 [pool], the fingerprint of each unchanged example of the pool.
             changed: uint64 [changed], the fingerprint of each changed example in :attr:`examples`.
-            is_repeated: bool [changed], whether the example is a repeat (an unchanged input of the null control).
+            is_repeated: bool [changed], whether the example is a repeat.
         """
         is_unread = changed == pool[self.bases]
         self.source[is_unread & ~is_repeated] = -1
@@ -112,8 +103,7 @@ class Block:
         """Return the predictions of all changes, one :class:`Predictions` per intervention.
 
         Args:
-            predicted: Predictions of the changed examples that were sent to the model. Other changed examples have the
-                same input as an earlier example, and take its prediction.
+            predicted: Predictions of the changed examples that are not copied.
             base: Predictions of the unchanged examples.
         """
         if len(predicted) < len(self.source):
@@ -134,9 +124,9 @@ class Block:
         predicted: Sequence[Predictions],
         parts: Sequence[str],
         schema: pa.Schema,
+        ineligible: Sequence[np.ndarray] = (),
     ) -> pa.Table:
-        """Return the rows of the base examples and of their changes by some interventions, sorted by uid, intervention,
-        part, variant and draw.
+        """Return the rows of the base examples and of their changes by some interventions, sorted by their key.
 
         Args:
             interventions: All interventions of the block.
@@ -145,65 +135,91 @@ class Block:
             predicted: Predictions of the changes, one per intervention.
             parts: All parts of the data; the pool may have fewer.
             schema: The columns of the rows.
+            ineligible: The second mask of :func:`select_examples` per intervention; changes of these examples have no
+                expectation.
 
         Raises:
             RunError: Two rows have the same key (uid, intervention, part, variant and draw).
         """
         pool, changes, plan = self.pool, self.changes[selected], interventions[selected]
         n = len(self.positions)
-        names = [(r.BASE, ""), *((i.name, "+".join(i.parts)) for i in plan)]
-        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0 for base rows
+        sizes = [n, *map(len, changes)]
+
+        def texts(of_base: pa.Array | str, of_changes: Iterable[pa.Array | str]) -> pa.Array:
+            pairs = zip((of_base, *of_changes), sizes, strict=True)
+            return pa.concat_arrays([pa.repeat(pa.scalar(t), m) if isinstance(t, str) else t for t, m in pairs])
+
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
-        draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
-        variants = _sorted_text_column(["", *(c.variant for c in changes)], group, np.arange(len(group)))
-        places = [sorted(names).index(name) for name in names]
-        order, repeated = _sort_rows(self.rank(positions), places, group, variants, draws)
-        positions, groups = positions[order], group[order]
-        before = base.select(positions)
-        after = concatenate([base.select(self.positions), *predicted[selected]]).take(order)
-        columns = {
+        before, after = base.select(positions), concatenate([base.select(self.positions), *predicted[selected]])
+        is_base = np.arange(len(positions)) < n
+        columns: dict[str, Any] = {
             "uid": pool.uids.take(positions),
             "group": pool.clusters(parts).take(positions),
-            "intervention": _sorted_text_column([name for name, _ in names], group, order),
-            "part": _sorted_text_column([part for _, part in names], group, order),
-            "variant": variants.take(order),
-            "gold": self._labels(changes).take(order),
+            "content": texts(pool.contents(parts).take(self.positions), [""] * len(changes)),
+            "intervention": texts(r.BASE, (i.name for i in plan)),
+            "part": texts("", (c.part or "+".join(i.parts) for i, c in zip(plan, changes, strict=True))),
+            "variant": texts("", (c.variant for c in changes)),
+            "gold": pool.texts("label", positions),
+            "gold2": texts(pa.nulls(n, pa.string()), (_labels_after(pool, c) for c in changes)),
             "y": before.texts,
-            "y2": pc.if_else(pa.array(groups == 0), pa.scalar(None, pa.string()), after.texts),
-            "partner": _sorted_text_column(["", *(c.partner for c in changes)], group, order),
-            "allowed": _sorted_text_column(["", *(c.allowed for c in changes)], group, order),
-            "expectation": _sorted_text_column(["", *(i.expectation for i in plan)], group, order),
-            "content": _sorted_text_column(
-                [pool.contents(parts).take(self.positions), *[""] * len(changes)], group, order
-            ),
-            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[groups],
-            "draw": draws[order],
-            "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(order), dtype=bool)),
-            "p2": r.vectors(after.probs, schema.field("p2").type, groups == 0),
-            "clusters": pa.concat_arrays(
-                [r.lists_of(pool.uids.take(self.positions)), *(c.clusters for c in changes)]
-            ).take(order),
-            "slices": slices_of(pool, self.positions).take(self.rank(positions)),
-            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[selected]]).take(order),
+            "y2": pc.if_else(pa.array(is_base), pa.scalar(None, pa.string()), after.texts),
+            "partner": texts("", (c.partner for c in changes)),
+            "expects": texts("", (c.expects or i.expects for i, c in zip(plan, changes, strict=True))),
+            "version": np.repeat(np.array([0, *(i.version for i in plan)], dtype=np.int16), sizes),
+            "draw": np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)]),
+            "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(positions), dtype=bool)),
+            "p2": r.vectors(after.probs, schema.field("p2").type, is_base),
+            "clusters": pa.concat_arrays([r.lists_of(pool.uids.take(self.positions)), *(c.clusters for c in changes)]),
+            "slices": slices_of(pool, positions),
+            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[selected]]),
         }
-        if len(repeated):
-            row = int(np.flatnonzero(order == repeated[0])[0])
-            change = ", ".join(f"{name} {columns[name][row]}" for name in r.KEY)
+        if before.scores is not None:
+            columns |= {"score": before.scores, "score2": pa.array(after.scores, mask=is_base)}
+        if ineligible:
+            masks = zip(ineligible[selected], changes, strict=True)
+            without = np.concatenate([np.zeros(n, dtype=bool), *(mask[c.positions] for mask, c in masks)])
+            columns["expects"] = pc.if_else(pa.array(without), "", columns["expects"])
+        rows = pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
+        rows = rows.sort_by([(name, "ascending") for name in r.KEY])
+        repeats = np.all([pc.equal(rows[name][:-1], rows[name][1:]).to_numpy() for name in r.KEY], axis=0)
+        if repeats.any():
+            change = ", ".join(f"{name} {rows[name][int(repeats.argmax())]}" for name in r.KEY)
             raise RunError(f"An intervention returned one change twice: {change}. Change its draw or its variant.")
-        return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
+        return rows
 
-    def _labels(self, changes: Sequence[Changes]) -> pa.Array:
-        """Return the gold labels of the base examples, followed by the labels of the changes: an array of strings.
 
-        A change keeps the label of its base example, unless it has new content or is another example of the pool.
-        """
-        labels = [self.pool.texts("label", self.positions)]
-        for c in changes:
-            if c.examples is not None:
-                labels.append(pa.array([example.label for example in c.examples], pa.string()))
-            else:
-                labels.append(self.pool.texts("label", c.positions if c.known is None else c.known))
-        return pa.concat_arrays(labels)
+def select_examples(
+    intervention: Intervention,
+    pool: Examples,
+    positions: np.ndarray,
+    answers: Sequence[pa.Array],
+    seed: int,
+    is_pilot: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Select the examples at these positions that an intervention may change: those eligible by a possible answer.
+
+    The limit of the intervention applies if eligibility does not depend on the answer, or if ``is_pilot`` (the first of
+    two stages). Otherwise the unknown answer decides among which examples the limit selects.
+
+    Args:
+        intervention: The intervention.
+        pool: The examples.
+        positions: int64, positions of the examples with a prediction.
+        answers: One or more possible answers for each position: texts [positions].
+        seed: The run's seed.
+        is_pilot: Whether to apply the limit in any case.
+
+    Returns:
+        Two masks, bool [pool]: the selected examples, and the examples that their first answer makes ineligible.
+    """
+    eligible = [intervention.eligible(pool, positions, each) for each in answers]
+    chosen = positions[np.logical_or.reduce(eligible)]
+    if is_pilot or all((each == eligible[0]).all() for each in eligible):
+        chosen = within_limit(intervention, pool, chosen, seed)
+    selected, ineligible = np.zeros((2, len(pool)), dtype=bool)
+    selected[chosen] = True
+    ineligible[positions[~eligible[0]]] = True
+    return selected, ineligible
 
 
 def blocks(
@@ -211,19 +227,17 @@ def blocks(
 ) -> Iterator[Block]:
     """Divide the predicted examples into blocks: consecutive examples by ascending uid, with all their changes.
 
-    A block ends when it has :data:`CHUNK` examples or changes. At least one block is yielded: without predicted
-    examples, a block without examples.
+    A block ends when it has :data:`CHUNK` examples or changes; at least one block, perhaps without examples, is
+    yielded. The ends determine the batches, and thus the last bits of probabilities.
 
     Args:
         pool: The examples.
-        predicted: int64, positions of the examples with a prediction. If a change replaces an example by another
-            example of the pool, and the other example has no prediction, the change is dropped.
+        predicted: int64, positions of the examples with a prediction. A change into an example of the pool without a
+            prediction is dropped.
         plan: The interventions.
         masks: For each intervention, the examples that it changes: bool [pool].
         seed: The run's seed.
     """
-    # The ends of the blocks depend only on the numbers of changes: they determine the batches, and thus the last bits
-    # of probabilities
     order = pool.uid_order[np.isin(pool.uid_order, predicted)]
     rank = np.zeros(len(pool), dtype=np.int64)
     rank[order] = np.arange(len(order))
@@ -248,63 +262,49 @@ def blocks(
 
 
 def _examples_to_fill(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Return how many of the next ``n`` base examples fill a block; 0 if all ``n`` are too few.
-
-    A block is full as soon as it has :data:`CHUNK` (16,384) base examples, or at least as many changes.
-
-    Args:
-        n: Number of base examples that are available.
-        ranks: For each intervention, the index of the base example of each change: int64 [changes].
-    """
+    """Return how many of the next ``n`` base examples fill a block, 0 if none; ``ranks`` are those of the changes."""
     counts = sum((np.bincount(each, minlength=n) for each in ranks), np.zeros(n, np.int64))
     full = np.flatnonzero(np.maximum(np.cumsum(counts), np.arange(1, n + 1)) >= CHUNK)
     return int(full[0]) + 1 if len(full) else 0
 
 
 def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
-    """Return the slices of the examples at these positions: for each a list of "name=value" strings, one per meta
-    column.
-    """
+    """Return for each position the slices of the example: a list of "name=value" strings, one per meta column."""
     texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
     if not texts:
         return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
     return r.lists_of(*texts)
 
 
-def _sort_rows(
-    ranks: np.ndarray, names: Sequence[int], group: np.ndarray, variants: pa.Array, draws: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sort rows by uid, intervention and part, variant, and draw.
+def _labels_after(pool: Examples, changes: Changes) -> pa.Array:
+    """Return the gold label of every changed example; null if it is unknown, as after a swap."""
+    if changes.examples is not None:
+        return pa.array([example.label for example in changes.examples], pa.string())
+    if changes.lenders:
+        return pa.nulls(len(changes), pa.string())
+    return pool.texts("label", changes.positions if changes.known is None else changes.known)
+
+
+def with_verdicts(rows: pa.Table, plan: Sequence[Intervention], labels: Sequence[str]) -> pa.Table:
+    """Write the verdicts of interventions that judge both predictions of a change into the column ``expects``.
 
     Args:
-        ranks: int64 [rows], index of the base example by ascending uid.
-        names: For each group, its rank in the order by intervention and part.
-        group: int64 [rows], group of the row: 0 for base rows, k + 1 for the changes by intervention k.
-        variants: Strings [rows].
-        draws: int16 [rows].
-
-    Returns:
-        The indices that sort the rows, int64 [rows]; and the indices of rows with the same key as another row, int64.
+        rows: Rows of the interventions.
+        plan: The interventions.
+        labels: Labels in the order of the probabilities.
     """
-    variants = variants.dictionary_encode()
-    codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
-    key = (ranks * len(names) + np.array(names)[group]) * (len(variants.dictionary) + 1) + codes
-    key = key * 2**15 + draws + 1  # draws are below 2**15
-    order = np.argsort(key, kind="stable")
-    return order, order[np.flatnonzero(np.diff(key[order]) == 0)]
-
-
-def _sorted_text_column(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
-    """Return a text column: the texts of the base rows and of the rows of each intervention, in the given order.
-
-    Args:
-        columns: For each group (base rows, then one per intervention), a string per row or one string for all rows.
-        group: int64 [rows], group per row, ascending.
-        order: int64 [rows], the indices that sort the rows.
-    """
-    if all(isinstance(text, str) for text in columns):
-        return pa.array(columns, pa.string()).take(group[order])
-    sizes = np.bincount(group, minlength=len(columns)).tolist()
-    pairs = zip(columns, sizes, strict=True)
-    texts = [pa.repeat(pa.scalar(t, pa.string()), n) if isinstance(t, str) else t for t, n in pairs]
-    return pa.concat_arrays(texts).take(order)
+    expects = rows["expects"].to_pylist()
+    for intervention in plan:
+        if (judge := intervention.judge) is None:
+            continue
+        is_judged = r.rows_with(rows, intervention=intervention.name)
+        sides = []
+        for names in (("y", "p", "score"), ("y2", "p2", "score2")):
+            columns = [rows[name].filter(pa.array(is_judged)) if name in rows.schema.names else None for name in names]
+            answers, probs, scores = ([None] * is_judged.sum() if c is None else c.to_pylist() for c in columns)
+            entries = zip(answers, probs, scores, strict=True)
+            sides.append([Prediction(y, dict(zip(labels, p or (), strict=False)), score) for y, p, score in entries])
+        for row, before, after in zip(np.flatnonzero(is_judged).tolist(), *sides, strict=True):
+            if NO_LABEL not in (before.answer, after.answer):
+                expects[row] = f"{r.JUDGED}/{'yes' if judge(before, after) else 'no'}"
+    return rows.set_column(rows.schema.get_field_index("expects"), "expects", pa.array(expects, pa.string()))

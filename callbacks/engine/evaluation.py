@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,14 +12,9 @@ from heedful.interventions import Intervention
 from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.number import Settings
-from heedful.records import Chart, Context, DataError, Examples, SettingError
+from heedful.records import Context, DataError, Examples, MetricName, SettingError
 from heedful.records.arguments import RecordsArguments
 from heedful.records.errors import suggestion
-
-if TYPE_CHECKING:
-    from pytorch_lightning import Callback, LightningModule, Trainer
-else:
-    Callback = object
 
 LOSS = "loss/train"  # the training loss, which the model logs
 NEEDS_GOLD = "needs gold labels, which these examples do not have"
@@ -89,12 +83,8 @@ class Nothing:
     reason: str = "has nothing to do with these data"
 
 
-class Evaluation(RecordsArguments, Callback):
+class Evaluation(RecordsArguments):
     """Base class of evaluations. An evaluation plans changes; the engine predicts the changed examples.
-
-    Evaluations may be callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds them. Their
-    hooks do nothing, except for ``setup``. Lightning's Callback is a base class for type checkers only, so that a
-    Python function can be measured without importing Lightning.
 
     Attributes:
         metric: Computes the numbers from the rows. The evaluation has the name of the metric.
@@ -109,30 +99,6 @@ class Evaluation(RecordsArguments, Callback):
     by_default: bool = True
     brings_examples: bool = False
     has_settings: bool = True
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("on_") or name in ("teardown", "load_state_dict"):
-                return _do_nothing
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    @property
-    def state_key(self) -> str:
-        """The key under which a checkpoint stores the callback's state: the name of the class."""
-        return type(self).__qualname__
-
-    _legacy_state_key = state_key
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return an empty dictionary, since an evaluation has no state to store in a checkpoint."""
-        return {}
-
-    def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
-        """Raise SettingError if the callbacks of the Trainer include no engine."""
-        if not any(isinstance(getattr(callback, "plans", None), Plans) for callback in trainer.callbacks):
-            name = type(self).__name__
-            raise SettingError(f"{name} needs an Engine that runs it. Write Trainer(callbacks=[{name}(), Engine()]).")
 
     @property
     def name(self) -> str:
@@ -158,9 +124,7 @@ class Evaluation(RecordsArguments, Callback):
         return None
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Return counts for results.json in addition to ``plan.counts``, such as the number of changed examples, by
-        name.
-        """
+        """Return counts that need the plan, by name, for results.json; the metric yields the others."""
         return {}
 
     def context(self, data: Pairs, plan: Plan) -> Context:
@@ -188,9 +152,9 @@ class Planned(NamedTuple):
     context: Context
 
     @property
-    def charts(self) -> tuple[Chart, ...]:
-        """The charts of the evaluation: curves of numbers over epochs, for TensorBoard and figures."""
-        return tuple(chart for metric in self.metrics for chart in metric.charts(self.context))
+    def curves(self) -> list[MetricName]:
+        """Names of the numbers of the evaluation that training shows as curves over epochs."""
+        return [name for metric in self.metrics for name in metric.curves(self.context)]
 
     @property
     def metrics(self) -> list[Metric]:
@@ -216,11 +180,11 @@ class Plans:
     only: Sequence[str] | None = None
 
     @classmethod
-    def of(cls, evaluations: Iterable[Any], setting: Setting, only: Sequence[str] | None = None) -> "Plans":
+    def of(cls, evaluations: Iterable[Evaluation], setting: Setting, only: Sequence[str] | None = None) -> "Plans":
         """Plan each evaluation that runs, and return the plans.
 
         Args:
-            evaluations: Evaluations. Callbacks of other classes are skipped.
+            evaluations: The evaluations.
             setting: The data, after their setup, and the capabilities of the model.
             only: Names of the evaluations that run; None for the evaluations that run by default.
 
@@ -230,7 +194,7 @@ class Plans:
         """
         planned: dict[str, Planned] = {}
         idle: dict[str, Nothing] = {}
-        for evaluation in (each for each in evaluations if isinstance(each, Evaluation)):
+        for evaluation in evaluations:
             if evaluation.by_default if only is None else evaluation.name in only:
                 plan = evaluation.plan(setting)
                 if isinstance(plan, Nothing):
@@ -249,17 +213,10 @@ class Plans:
             if planned.plan.inquiry is not None:
                 planned.plan.inquiry.require(predictor.processor, planned.plan.pool)
 
-    @cached_property
-    def charts(self) -> list[Chart]:
-        """The charts of all evaluations: curves of numbers over epochs, for TensorBoard and figures."""
-        return [chart for planned in self.planned.values() for chart in planned.charts]
-
     @property
-    def headlines(self) -> list[str]:
-        """Names of the metrics that a file ``figures/*.png`` draws as curves over training: the metrics of all charts
-        whose ``figure`` is not "".
-        """
-        return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
+    def curves(self) -> list[MetricName]:
+        """Names of the numbers that training shows as curves over epochs."""
+        return [name for planned in self.planned.values() for name in planned.curves]
 
     def is_known(self, metric: str) -> bool:
         """Whether an evaluation may yield the metric with this name; a final "/low" or "/high" means a bound of its
@@ -271,13 +228,8 @@ class Plans:
     def require_monitored(self, metric: str, setting: str) -> None:
         """Raise SettingError if no evaluation yields ``metric``, which the setting named ``setting`` monitors."""
         if metric != LOSS and not self.is_known(metric):
-            raise SettingError(
-                f"{setting} {metric} is not measured by any evaluation. {suggestion(metric, [*self.headlines, LOSS])}"
-            )
-
-
-def _do_nothing(*args: Any, **kwargs: Any) -> None:
-    """A hook of Lightning that does nothing, since evaluations do not use it."""
+            known = suggestion(metric, [*map(str, self.curves), LOSS])
+            raise SettingError(f"{setting} {metric} is not measured by any evaluation. {known}")
 
 
 def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:

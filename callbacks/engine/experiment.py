@@ -2,36 +2,36 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.callbacks.engine.batch_predictor import BatchPredictor, Pace, require_finite
-from heedful.callbacks.engine.blocks import Block, blocks
-from heedful.callbacks.engine.predictions import Predictions, join
+from heedful.callbacks.engine.blocks import Block, blocks, select_examples, with_verdicts
+from heedful.callbacks.engine.predictions import BatchPredictor, Pace, Predictions, join, require_finite
 from heedful.datamodules.base.ahead import ahead
 from heedful.datamodules.base.batches import evaluation_batches
 from heedful.datamodules.base.pairs import Pairs
-from heedful.interventions import Intervention, within_limit
+from heedful.datamodules.base.processes import by_first, gather_patiently, is_first, to_first
+from heedful.interventions import Intervention
 from heedful.lightning_modules.processors.processor import Encoded
 from heedful.records import Examples, Spool
 from heedful.records import rows as r
 
-Masks = Sequence[np.ndarray]  # for each intervention, the examples that it changes: bool [pool]
 Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation and their counts
+Interventions = Mapping[str, Sequence[Intervention]]  # by evaluation
 
 
 class Experiment:
     """Applies interventions to a pool of examples, predicts the changed examples, and builds rows.
 
-    All ranks make the same blocks of changes. The changed examples of a block are sorted by length and cut into
-    batches, and batch j goes to rank j mod the number of ranks; so probabilities are bit-identical on any number of
-    processes. Rank 0 makes the rows and writes them to disk block by block.
+    All ranks make the same blocks of changes, and thus the same batches, so that probabilities are bit-identical on any
+    number of processes. Rank 0 makes the rows and writes them to disk block by block.
 
     Args:
         batches: Predicts batches with the model.
@@ -50,46 +50,39 @@ class Experiment:
         self.parts = data.full_task.parts
         self.seed = data.seed
 
-    def rows(
-        self, plans: Mapping[str, Sequence[Intervention]], done: Mapping[str, Masks] | None = None
-    ) -> tuple[dict[str, Rows], dict[str, Masks]]:
-        """Apply interventions, predict the changed examples, and return the rows of each evaluation.
+    def rows(self, plans: Interventions, pilots: Interventions = MappingProxyType({})) -> dict[str, Rows]:
+        """Apply interventions, predict the changed examples, and return the rows and counts of every evaluation.
+
+        The rows are sorted, and empty on ranks other than 0. The only count is "identical": the number of changed
+        examples whose prediction was copied from an equal input; it is missing if the inputs of the model are unknown.
 
         Args:
-            plans: Maps evaluations to interventions.
-            done: Maps evaluations to masks of the examples that an earlier call has changed (the first of two stages).
-                These examples are not changed again.
-
-        Returns:
-            Two dictionaries, with the names of the evaluations as keys.
-
-            - The first has a pair of values for each evaluation: the sorted rows, and a dictionary of counts. The rows
-              are empty on ranks other than 0. The only count is "identical": the number of changed examples whose
-              prediction was copied, since the model receives the same input for another example. If the inputs of the
-              model are unknown, the dictionary of counts is empty.
-            - The second has, for each evaluation, masks of the examples that this call has changed.
+            plans: The interventions.
+            pilots: The same interventions with the limits of a first stage, whose examples are not changed again.
         """
-        plan = [intervention for interventions in plans.values() for intervention in interventions]
+        plan = list(chain.from_iterable(plans.values()))
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))
-        masks = self._select_examples(plan, [mask for name in plans for mask in (done or {}).get(name, ())])
-        schema = r.schema(len(self.task.distribution))
+        masks, ineligible = self._select_examples(plan)
+        if pilots:
+            done, _ = self._select_examples([pilot for name in plans for pilot in pilots[name]])
+            masks = [mask & ~before for mask, before in zip(masks, done, strict=True)]
+        schema = r.schema(len(self.task.distribution), self.base.scores is not None)
         spools: dict[str, Spool] = {}  # only on rank 0
         tables = dict.fromkeys(plans, schema.empty_table())
         identical = np.zeros(len(plan), dtype=np.int64)
         pace = Pace(f"Changed inputs of {', '.join(plans)}", len(self.base))
-        by_first = self.processes.by_first
-
-        def open_files() -> None:
-            if self.processes.is_first:
-                spools.update({name: Spool(schema) for name in plans})
 
         def write(block: Block, predicted: Sequence[Predictions]) -> None:
             for spool, selected in zip(spools.values(), slices, strict=False):
-                spool.write(block.rows(plan, selected, self.base, predicted, self.parts, schema))
+                rows = block.rows(plan, selected, self.base, predicted, self.parts, schema, ineligible)
+                if any(intervention.judge for intervention in plan[selected]):
+                    rows = with_verdicts(rows, plan[selected], self.task.distribution)
+                spool.write(rows)
 
+        changed = blocks(self.pool, self.base.positions, plan, masks, self.seed)
         with ThreadPoolExecutor(1) as writer:  # makes the rows of a block while the next block is predicted
-            pending = writer.submit(open_files)
-            for block in self._blocks(plan, masks):
+            pending = writer.submit(lambda: spools.update({name: Spool(schema) for name in plans if is_first()}))
+            for block in changed if self.batches.is_on_cpu else ahead(changed, depth=1):
                 encoded = self.predictor.encode(examples := block.examples)
                 if self._fingerprints is not None and encoded.fingerprints is not None:
                     block.compare(self._fingerprints, encoded.fingerprints, examples.repeated)
@@ -102,37 +95,19 @@ class Experiment:
         by_first(lambda: tables.update({name: spool.finish() for name, spool in spools.items()}))
         has_counts = self._fingerprints is not None
         counts = [{"identical": int(identical[selected].sum())} if has_counts else {} for selected in slices]
-        changed = {name: masks[selected] for name, selected in zip(plans, slices, strict=True)}
-        return dict(zip(plans, zip(tables.values(), counts, strict=True), strict=True)), changed
+        return dict(zip(plans, zip(tables.values(), counts, strict=True), strict=True))
 
-    def _blocks(self, plan: Sequence[Intervention], masks: Masks) -> Iterator[Block]:
-        several = blocks(self.pool, self.base.positions, plan, masks, self.seed)
-        return several if self.batches.is_on_cpu else ahead(several, depth=1)
-
-    def _select_examples(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
-        """Select the examples that each intervention changes, as a mask per intervention: bool [pool].
-
-        The prediction of an example decides whether the example is eligible. A model that generates text may give two
-        predictions: the text and the most probable label. The example is eligible by either prediction, so that both
-        predictions can be measured on the same rows. For an intervention with a ``limit`` (a maximum number of
-        examples), only the text decides. The examples in the masks ``done`` are left out.
-        """
-        positions = self.base.positions
+    def _select_examples(self, plan: Sequence[Intervention]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return both masks of :func:`select_examples` for each intervention, with the predictions as answers."""
+        # A model that generates text may give two answers, the text and the most probable label, which are measured on
+        # the same rows. With a limit, examples that are eligible by the label only would displace others.
         answers = [self.base.texts]
-        masks = []
         if self.predictor.capabilities.writes and self.base.probs is not None:
             answers.append(self.base.most_probable(self.task.distribution))
-        for intervention in plan:
-            # with a limit, examples that are eligible by the most probable label only would displace others
-            eligible = [
-                intervention.eligible(self.pool, positions, each)
-                for each in (answers if intervention.limit is None else answers[:1])
-            ]
-            eligible_positions = positions[np.logical_or.reduce(eligible)]
-            mask = np.zeros(len(self.pool), dtype=bool)
-            mask[within_limit(intervention, self.pool, eligible_positions, self.seed)] = True
-            masks.append(mask)
-        return [mask & ~before for mask, before in zip(masks, done, strict=True)] if done else masks
+        pool, positions, seed = self.pool, self.base.positions, self.seed
+        several = [answers if i.limit is None else answers[:1] for i in plan]
+        pairs = [select_examples(i, pool, positions, each, seed) for i, each in zip(plan, several, strict=True)]
+        return [selected for selected, _ in pairs], [ineligible for _, ineligible in pairs]
 
     @cached_property
     def _fingerprints(self) -> np.ndarray | None:
@@ -140,10 +115,7 @@ class Experiment:
         return self.predictor.encode(self.pool).fingerprints
 
     def _predict_changed(self, plan: Sequence[Intervention], block: Block, encoded: Encoded) -> list[Predictions]:
-        """Predict the changed examples of a block.
-
-        Returns:
-            The predictions of the changes, one per intervention, on rank 0; an empty list on other ranks.
+        """Predict the changed examples of a block; return the predictions per intervention on rank 0, else nothing.
 
         Raises:
             Stopped: A rank received SIGTERM; raised on every rank.
@@ -156,11 +128,11 @@ class Experiment:
         batches = evaluation_batches(order, np.arange(len(predicted)), self.batches.batch_size, first)
         mine = self.batches.predict(encoded.batches, [predicted[batch] for batch in batches], "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
-        counts = sum(self.processes.gather_patiently(broken))
+        counts = sum(gather_patiently(broken))
         for k, intervention in enumerate(plan):
             n = int((block.interventions == k).sum())
             require_finite(int(counts[k]), n, f"the intervention {intervention.name}")
-        ranks = self.processes.to_first(mine)
+        ranks = to_first(mine)
         return block.predictions(join(ranks), self.base) if ranks else []
 
 

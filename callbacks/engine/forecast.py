@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from heedful.callbacks.engine.blocks import blocks
+from heedful.callbacks.engine.blocks import blocks, select_examples
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import limited
-from heedful.interventions import Intervention, within_limit
+from heedful.interventions import Intervention
 from heedful.lightning_modules.predictor import Predictor
-from heedful.records import NO_LABEL, Composed, Examples
+from heedful.records import NO_LABEL, Composed
 
 # kinds of inputs: unchanged examples, changed examples, changed examples of a second stage, repeats (null control)
 BASE, CHANGED, SECOND, NULL = "base", "changed", "second", "null"
@@ -25,23 +25,23 @@ class Amount(NamedTuple):
     length: int = 0
 
 
-def _possible_inputs(
-    data: Pairs, plans: Plans, limit: int | float | None = None
-) -> Iterator[tuple[Composed, np.ndarray]]:
-    """Yield blocks of all inputs that the model may have to predict. A block is a pair: the examples, and an array
-    with the kind of each example, such as "base" or "changed".
-    """
+def _possible_inputs(data: Pairs, plans: Plans, limit: int | float | None) -> Iterator[tuple[Composed, np.ndarray]]:
+    """Yield blocks of all inputs that the model may have to predict: examples, and the kind of every example."""
     each = [planned.plan for planned in plans.planned.values()]
+    labels = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():
         positions = np.arange(len(pool))
         if pool is data.pool:
             positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
         yield Composed(pool, positions), np.full(len(positions), BASE)
+        answers = [pa.repeat(pa.scalar(label), len(positions)) for label in labels]
         interventions: list[Intervention] = []
         masks, kinds = [], []
         for plan in (plan for plan in each if plan.pool is pool and plan.inquiry is None):
-            first = [_may_change(i, pool, positions, data, bool(plan.most)) for i in plan.interventions]
-            second = [_may_change(i, pool, positions, data) for i in plan.most]
+            first, second = (
+                [select_examples(i, pool, positions, answers, data.seed, is_pilot)[0] for i in several]
+                for several, is_pilot in ((plan.interventions, bool(plan.most)), (plan.most, False))
+            )
             interventions += [*plan.interventions, *plan.most]
             masks += [*first, *(later & ~pilot for later, pilot in zip(second, first, strict=False))]
             kinds += [NULL if i.name == NULL else CHANGED for i in plan.interventions] + [SECOND] * len(plan.most)
@@ -50,28 +50,19 @@ def _possible_inputs(
 
 
 def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
-    """Yield blocks of all examples that a model may have to predict.
-
-    Two kinds of examples are omitted: the repeats of the null control, and the inputs of inquiries (evaluations that
-    query the model in several rounds, and choose later inputs by earlier answers).
-
-    Args:
-        data: The data, after their setup.
-        plans: The evaluations.
-        limit: The Trainer's limit_val_batches.
-    """
+    """Yield blocks of all examples that :func:`forecast` counts, except the repeats of the null control."""
     for examples, kinds in _possible_inputs(data, plans, limit):
         yield examples.take(np.flatnonzero(kinds != NULL))
 
 
 def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None) -> dict[str, Amount]:
-    """Map each kind of inputs to an upper bound on their number and total length. The kinds are "base" (unchanged),
-    "changed", "null" (repeats of the null control) and "second" (further changes, if an evaluation chooses how many
-    examples to change by the answers to the first changes).
+    """Map each kind of inputs to an upper bound on their number and total length.
+
+    The answers of the model are not yet known, so each example counts that a possible answer makes eligible.
 
     Args:
         data: The data, after their setup.
-        plans: The evaluations. Evaluations whose inputs depend on earlier answers (inquiries) do not count.
+        plans: The evaluations. Inquiries do not count, since their inputs depend on earlier answers.
         predictor: The model.
         limit: The Trainer's limit_val_batches.
     """
@@ -83,30 +74,3 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
             selected = lengths[kinds == kind]
             amounts[kind] = Amount(inputs + len(selected), length + int(selected.sum(dtype=np.int64)))
     return amounts
-
-
-def _may_change(
-    intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
-) -> np.ndarray:
-    """Return for each example whether an intervention might change the example: bool [pool].
-
-    The answers of the model are not yet known. An example is True if a possible answer makes the example eligible
-    (allowed to be changed). The limit of the intervention applies only if eligibility does not depend on the answer, or
-    if ``is_pilot``.
-
-    Args:
-        intervention: The intervention.
-        pool: The examples.
-        positions: Positions of the examples that the model predicts; all other examples are False.
-        data: The data, whose labels are the possible answers.
-        is_pilot: Whether the intervention belongs to the first of two stages.
-    """
-    answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
-    masks = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(a), len(positions))) for a in answers]
-    eligible = positions[np.logical_or.reduce(masks)]
-    # Otherwise the limit is ignored, because the answers decide among which examples it selects
-    if is_pilot or all((mask == masks[0]).all() for mask in masks):
-        eligible = within_limit(intervention, pool, eligible, data.seed)
-    mask = np.zeros(len(pool), dtype=bool)
-    mask[eligible] = True
-    return mask

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from heedful.callbacks.engine.batch_predictor import require_finite
 from heedful.callbacks.engine.experiment import Experiment
-from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.batches import batches_of_rank
+from heedful.callbacks.engine.predictions import Predictions, require_finite
+from heedful.datamodules.base.processes import gather_patiently, is_first
 from heedful.lightning_modules.outputs import Scale
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import Composed, Examples, Spool
@@ -24,14 +23,13 @@ Subwords = Literal["sum", "mean", "first"]
 
 
 class Ask:
-    """Lets an inquiry query the model. All ranks make the same calls; each rank predicts its share and gets all
-    answers.
+    """Queries the model. All ranks make the same calls; each rank predicts its share and gets all answers.
 
     Attributes:
         labels: The labels, in the order of the probabilities.
         parts: Names of all parts of the data; the model may read fewer.
-        counts: Maps names to numbers: "inputs" to the number of inputs predicted with hidden words, "gradients" to the
-            number of inputs times integration points, and other names to numbers that the inquiry adds.
+        counts: "inputs" is the number of inputs predicted with hidden words, "gradients" the number of inputs times
+            integration points; an inquiry adds other counts.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -41,9 +39,7 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> "HiddenWords":
-        """Return the words of examples, which can be hidden from the model; with ``delete``, hidden words are deleted
-        instead of masked.
-        """
+        """Return the words of examples, to hide them from the model by the mask token, or by deletion."""
         from heedful.lightning_modules.processors.hiding import HiddenWords  # imports transformers
 
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
@@ -53,8 +49,8 @@ class Ask:
 
         Args:
             words: The words of the examples.
-            examples: int64 [inputs], index of the example in ``words``.
-            hidden: bool [inputs, features], whether a feature (a word or a separator) is hidden.
+            examples: Index of the example in ``words``: int64 [inputs].
+            hidden: Whether a feature (a word or a separator) is hidden: bool [inputs, features].
         """
         self.counts["inputs"] += len(examples)
         make = partial(words.inputs, examples, hidden)
@@ -70,16 +66,17 @@ class Ask:
         scale: Scale,
         subwords: Subwords,
     ) -> np.ndarray:
-        """Return integrated gradients: the contribution of each feature (a word or a separator) to the probability of
-        one label per input, compared with an input in which all are hidden: float64 [inputs, features].
+        """Return the contribution of every feature to the probability of a label: float64 [inputs, features].
+
+        The contributions are integrated gradients from an input in which all features are hidden.
 
         Args:
             words: The words of the examples.
-            examples: int64 [inputs], index of the example in ``words``.
-            labels: int64 [inputs], the label to explain.
+            examples: Index of the example in ``words``: int64 [inputs].
+            labels: The label to explain: int64 [inputs].
             steps: Number of integration points.
             scale: Whether to explain the probability or its log-odds.
-            subwords: How the values of the tokens of a word are aggregated.
+            subwords: How the values of the tokens of a word are combined, see :func:`of_words`.
         """
         import torch
 
@@ -98,27 +95,29 @@ class Ask:
                 yield {"inputs": end, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 
         sums = np.zeros((len(examples), width))
-        of_tokens = words.features_of_tokens(examples, batches_of_rank(together, processes.rank, batches.ranks))
-        shares = zip(batches.shared(make, together, "integrated gradients"), of_tokens, strict=False)
         with processes.precision():  # around all batches, as in BatchPredictor.predict
-            for (batch, inputs), features in shares:
+            for batch, inputs in batches.shared(make, together, "integrated gradients"):
+                (features,) = words.features_of_tokens(examples, [batch])
                 ends = inputs["inputs"], inputs["from"]
                 tokens = integrated_gradients(batches.predictor, *ends, inputs["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        phi = sum(processes.gather_patiently(sums))  # each input is computed on one rank and 0 on the others
+        phi = sum(gather_patiently(sums))  # each input is computed on one rank and 0 on the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 
 
 def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Subwords) -> np.ndarray:
-    """Combine the values of the tokens of each word to a value of the word: float64 [inputs, width].
+    """Combine the values of the tokens of every word: their sum, their mean, or the first value.
 
     Args:
-        tokens: float64 [inputs, tokens], values of the tokens.
-        features: int64 [inputs, tokens], index of the word of each token; -1 for none.
+        tokens: Values of the tokens: float64 [inputs, tokens].
+        features: Index of the word of every token, -1 for none: int64 [inputs, tokens].
         width: Maximum number of words of an input.
-        subwords: The value of a word: the sum or the mean over its tokens, or the value of its first token.
+        subwords: "sum", "mean" or "first".
+
+    Returns:
+        The value of every word, 0 for a word without a token: float64 [inputs, width].
 
     Example:
         >>> of_words(np.array([[1.0, 3.0, 5.0, 9.0]]), np.array([[0, 0, 1, -1]]), 2, "mean").tolist()
@@ -139,10 +138,7 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
 class Inquiry(Protocol):
     """The part of an evaluation that queries the model in several rounds, and defines the columns of the rows.
 
-    Attributes:
-        name: Name in the manifest (a hash of the planned changes). Attributes that are not listed here are as in
-            :class:`~heedful.interventions.Intervention`.
-        schema: The columns of the rows, which include the columns of the key.
+    Attributes except for the columns, ``schema``, are as in :class:`~heedful.interventions.Intervention`.
     """
 
     name: str
@@ -154,35 +150,18 @@ class Inquiry(Protocol):
     schema: pa.Schema
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """Raise HeedfulError if the inquiry cannot query the model; called before the first prediction.
-
-        Args:
-            processor: Converts examples to inputs of the model.
-            pool: The examples.
-        """
+        """Raise HeedfulError if the inquiry cannot query a model with this processor about the examples of a pool."""
         ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """Query the model, and yield blocks of rows, sorted by their key.
-
-        Args:
-            pool: The examples.
-            base: Predictions of the examples.
-            ask: Queries the model.
-            seed: The run's seed.
-        """
+        """Query the model, given its predictions of a pool of examples, and yield blocks of rows, sorted by key."""
         ...
 
 
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
-    """Query the model in several rounds, as an inquiry (part of an evaluation) demands.
-
-    Returns:
-        The rows of the inquiry, which are empty on ranks other than rank 0; and :attr:`Ask.counts`, which maps names to
-        numbers, such as "inputs" to the number of predicted inputs.
-    """
+    """Return the rows of an inquiry, which are empty on ranks other than rank 0, and :attr:`Ask.counts`."""
     ask = Ask(experiment)
-    spool = Spool(inquiry.schema) if experiment.processes.is_first else None
+    spool = Spool(inquiry.schema) if is_first() else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):
         if spool is not None:
             spool.write(table)

@@ -1,17 +1,31 @@
-"""Store the answers and the probabilities for many examples as arrays."""
+"""Predict batches on all ranks; store the answers and the probabilities of many examples as arrays."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich import get_console
+from rich.progress import track
 
+from heedful.callbacks.engine.processes import Processes
+from heedful.datamodules.base.ahead import ahead
+from heedful.datamodules.base.batches import base_batches, batches_of_rank, snug_batches
+from heedful.datamodules.base.processes import gather_patiently, send_error
 from heedful.lightning_modules.outputs import NOT_FINITE, Outputs
-from heedful.records import NO_LABEL, ModelError, Task
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.processors.processor import Encoded
+from heedful.records import NO_LABEL, Examples, HeedfulError, ModelError, RunError, Task, inform
+from heedful.stopping import requested
 
 MOST = 16_384  # predictions that stay on the device before they are copied to the host
+PADDING = 64  # tokens that a CPU processes in the time of starting a batch; other devices prefer full batches
+EVERY = 60.0  # seconds between two lines of progress in a log file
+InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches of positions to model inputs
 
 
 @dataclass(frozen=True)
@@ -23,29 +37,25 @@ class Predictions:
         answers: int32 [predictions], indices into ``names``; -1 if the outputs are NaN or infinite.
         names: The distinct answers, an Arrow array of strings.
         probs: float32 [predictions, labels]; None if the model gives no probabilities.
+        scores: float64 [predictions]; None if the model gives no scores.
     """
 
     positions: np.ndarray
     answers: np.ndarray
     names: pa.Array
     probs: np.ndarray | None
+    scores: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def take(self, indices: np.ndarray) -> "Predictions":
         """Return the predictions at these indices."""
-        probs = None if self.probs is None else self.probs[indices]
-        return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
+        probs, scores = (None if column is None else column[indices] for column in (self.probs, self.scores))
+        return Predictions(self.positions[indices], self.answers[indices], self.names, probs, scores)
 
     def select(self, positions: np.ndarray) -> "Predictions":
-        """Return the predictions for the examples at the given positions, in the given order.
-
-        The attribute ``positions`` of this object must be ascending; the argument may have any order.
-
-        Raises:
-            KeyError: An example has no prediction.
-        """
+        """Return the predictions at these positions, from ascending ones; raise KeyError if one is missing."""
         indices = np.searchsorted(self.positions, positions)
         if (np.append(self.positions, -1)[indices] != positions).any():
             raise KeyError("An example was not predicted.")
@@ -57,9 +67,7 @@ class Predictions:
         return self.names.take(pa.array(self.answers))
 
     def most_probable(self, labels: Sequence[str]) -> pa.Array:
-        """Return the most probable of the labels for each prediction, an Arrow array of strings; the first label wins
-        ties.
-        """
+        """Return the most probable label of every prediction, an Arrow array of strings; the first label wins ties."""
         return pa.array(labels, pa.string()).take(pa.array(self.probs.argmax(axis=1)))
 
     def count(self, answer: str) -> int:
@@ -70,20 +78,23 @@ class Predictions:
     def broken(self) -> np.ndarray:
         """Whether the outputs of each prediction are NaN or infinite: bool [predictions]."""
         broken = self.answers < 0
+        broken = broken if self.scores is None else broken | ~np.isfinite(self.scores)
         return broken if self.probs is None else broken | ~np.isfinite(self.probs).all(axis=1)
 
 
 def concatenate(predictions: Sequence[Predictions]) -> Predictions:
-    """Concatenate predictions; their lists of distinct answers (``names``) may differ."""
+    """Concatenate predictions; their ``names`` may differ, and empty predictions may lack ``probs`` and ``scores``."""
     names = pa.concat_arrays([each.names for each in predictions]).dictionary_encode()
     codes = np.split(names.indices.to_numpy(), np.cumsum([len(each.names) for each in predictions])[:-1])
     answers = [np.append(code, np.int32(-1))[p.answers] for code, p in zip(codes, predictions, strict=True)]
-    probs = [each.probs for each in predictions if each.probs is not None]  # a rank without examples has none
+    probs = [each.probs for each in predictions if each.probs is not None]
+    scores = [each.scores for each in predictions if each.scores is not None]
     return Predictions(
         np.concatenate([each.positions for each in predictions]),
         np.concatenate(answers),
         names.dictionary,
         np.concatenate(probs) if probs else None,
+        np.concatenate(scores) if scores else None,
     )
 
 
@@ -93,29 +104,40 @@ def join(predictions: Sequence[Predictions]) -> Predictions:
     return joined.take(np.argsort(joined.positions, kind="stable"))
 
 
-class Collector:
-    """Collects the outputs of batches, and converts them to :class:`Predictions`. Outputs stay on the device until one
-    copy moves many batches to the host.
+def gather_predictions(predicted: Predictions, display_name: str = "the examples themselves") -> Predictions:
+    """Return the predictions of all ranks, sorted by position, on every rank; must run on all ranks.
 
-    Args:
-        task: The task, with the labels.
+    Raises:
+        Stopped: A rank received SIGTERM and may lack predictions; raised on every rank.
+        HeedfulError: An example was predicted twice, or the outputs of the model are not finite.
     """
+    base = join(gather_patiently(predicted))
+    if repeated := int((np.diff(base.positions) == 0).sum()):
+        raise RunError(f"{repeated} examples were predicted twice ({display_name}).")
+    require_finite(int(base.broken.sum()), len(base), display_name)
+    return base
+
+
+def require_finite(broken: int, n: int, display_name: str) -> None:
+    """Raise ModelError if ``broken`` of ``n`` inputs, not 0, have NaN or infinite outputs, which argmax would hide."""
+    if broken:
+        raise ModelError(
+            f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({display_name}). Try "
+            "trainer.precision 32-true, or train with a lower model.learning_rate."
+        )
+
+
+class Collector:
+    """Collects the outputs of batches as :class:`Predictions`; one copy moves many batches from device to host."""
 
     def __init__(self, task: Task) -> None:
-        self._labels = (*task.labels, NO_LABEL) if task.kind.has_labels else ()
-        self._names: dict[str, int] = {name: k for k, name in enumerate(self._labels)}
-        self._positions = [np.zeros(0, dtype=np.int64)]
-        self._probs: list[Any] = []
-        self._answers: list[Any] = []
-        self._copied: list[tuple[np.ndarray, np.ndarray | None]] = []
-        self._size = 0
+        self._labels = pa.array((*task.labels, NO_LABEL) if task.kind.has_labels else (), pa.string())
+        self._held: list[tuple[np.ndarray, Outputs]] = []
+        self._size = 0  # predictions in ``_held``
+        self._copied: list[Predictions] = []
 
     def add(self, positions: np.ndarray, outputs: Outputs | None) -> None:
-        """Add the outputs of a batch for the examples at these positions; None for an empty batch.
-
-        Raises:
-            ModelError: The number of predictions is not the number of positions.
-        """
+        """Add the outputs of a batch, None if it is empty; raise ModelError unless there is one for each position."""
         outputs = outputs or Outputs()
         first = outputs.answers if outputs.probs is None else outputs.probs
         if (count := 0 if first is None else len(first)) != len(positions):
@@ -123,39 +145,34 @@ class Collector:
                 f"The model returned {count} predictions for a batch of {len(positions)} examples. Return one "
                 "prediction per input, in their order."
             )
-        if not len(positions):
-            return
-        self._positions.append(positions)
-        if outputs.probs is not None:
-            self._probs.append(outputs.probs)
-        if hasattr(outputs.answers, "dtype"):
-            self._answers.append(outputs.answers)
-        elif outputs.answers is not None:
-            names = self._names
-            codes = [NOT_FINITE if text is None else names.setdefault(text, len(names)) for text in outputs.answers]
-            self._answers.append(np.array(codes, dtype=np.int32))
-        self._size += len(positions)
-        if self._size >= MOST:
-            self._copy()
+        if count:
+            self._held.append((positions, outputs))
+            self._size += count
+            if self._size >= MOST:
+                self._copy()
 
     def _copy(self) -> None:
-        probs = _on_host(self._probs).astype(np.float32, copy=False) if self._probs else None
-        if not self._answers:
-            answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)
+        columns = zip(Outputs._fields, zip(*(outputs for _, outputs in self._held), strict=True), strict=False)
+        held = {name: column for name, column in columns if column[0] is not None}
+        probs = _on_host(held["probs"]).astype(np.float32, copy=False) if "probs" in held else None
+        names = self._labels
+        if "answers" not in held:
+            codes = np.zeros(0) if probs is None else probs.argmax(axis=1)
+        elif hasattr(held["answers"][0], "dtype"):
+            codes = _on_host(held["answers"])  # negative numbers mean that the answer is no label, or not finite
+            codes = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(names) - 1, codes))
         else:
-            codes = _on_host(self._answers).astype(np.int32)
-            # other negative numbers mean that the answer is no label
-            answers = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(self._labels) - 1, codes))
-        self._copied.append((answers, probs))
-        self._probs, self._answers, self._size = [], [], 0
+            texts = pa.array(list(chain(*held["answers"])), pa.string()).dictionary_encode()
+            codes, names = texts.indices.fill_null(-1).to_numpy(), texts.dictionary
+        positions = np.concatenate([np.zeros(0, dtype=np.int64), *(positions for positions, _ in self._held)])
+        scores = _on_host(held["scores"]).astype(np.float64) if "scores" in held else None
+        self._copied.append(Predictions(positions, codes.astype(np.int32), names, probs, scores))
+        self._held, self._size = [], 0
 
     def predictions(self) -> Predictions:
         """Return all predictions, in the order of the calls of :meth:`add`."""
         self._copy()
-        answers = np.concatenate([answers for answers, _ in self._copied]).astype(np.int32)
-        probs = [probs for _, probs in self._copied if probs is not None]
-        names = pa.array(list(self._names), pa.string())
-        return Predictions(np.concatenate(self._positions), answers, names, np.concatenate(probs) if probs else None)
+        return concatenate(self._copied)
 
 
 def _on_host(batches: Sequence[Any]) -> np.ndarray:
@@ -165,4 +182,109 @@ def _on_host(batches: Sequence[Any]) -> np.ndarray:
     import torch
 
     joined = torch.cat([torch.as_tensor(batch) for batch in batches])
-    return (joined.float() if joined.is_floating_point() else joined).cpu().numpy()
+    return (joined.float() if joined.dtype.itemsize == 2 else joined).cpu().numpy()  # numpy has no bfloat16
+
+
+class Pace:
+    """Logs how many of ``total`` units are finished, once a minute, if there is no terminal for a progress bar."""
+
+    def __init__(self, display_name: str, total: int, unit: str = "examples") -> None:
+        self.display_name, self.total, self.done, self.unit = display_name, total, 0, unit
+        self._begin = self._last = time.monotonic()
+
+    def advance(self, count: int) -> None:
+        """Add ``count`` to the number of finished units."""
+        self.done += count
+        now = time.monotonic()
+        if now - self._last >= EVERY and 0 < self.done < self.total and not get_console().is_terminal:
+            self._last = now
+            minutes = (now - self._begin) / 60
+            state = f"{self.done:,} of {self.total:,} {self.unit} after {minutes:.0f} min"
+            remaining = minutes / self.done * (self.total - self.done)
+            inform(f"{self.display_name}: {state}, about {remaining:.0f} min left.")
+
+
+@dataclass(frozen=True)
+class BatchPredictor:
+    """Predicts batches of at most ``batch_size`` inputs on all ranks: batch j on rank j mod :attr:`ranks`."""
+
+    predictor: Predictor
+    processes: Processes
+    task: Task
+    batch_size: int
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that predict, counted from rank 0."""
+        return self.predictor.capabilities.predicting_ranks(self.processes.world_size)
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Whether the device is the CPU, where threads that prepare the next inputs would compete with the model."""
+        return self.processes.device.type == "cpu"
+
+    def pool(self, pool: Examples, encoded: Encoded, positions: np.ndarray) -> Predictions:
+        """Predict the unchanged examples at these positions; return the predictions of all ranks on every rank."""
+        batches = base_batches(pool, encoded.order, positions, self.batch_size)
+        pace = Pace("Base examples", -(-len(positions) // self.ranks))
+        return gather_predictions(self.predict(encoded.batches, batches, "Base examples", pace))
+
+    def predict(
+        self,
+        make: InputsOf,
+        batches: Sequence[np.ndarray],
+        display_name: str,
+        pace: Pace | None = None,
+        predict: Callable[[dict[str, Any]], Outputs | None] | None = None,
+    ) -> Predictions:
+        """Predict this rank's share of the batches, and return these predictions.
+
+        Args:
+            make: Converts a list of batches of positions to an iterator over the model's inputs.
+            batches: For each batch, the positions of its inputs: int64 [inputs].
+            display_name: Label of the progress bar.
+            pace: Logs the progress.
+            predict: A method of the model, by default ``predict``.
+        """
+        collector = Collector(self.task)
+        predict = predict or self.predictor.predict
+        try:
+            with self.processes.precision():  # around all batches: autocast caches the weights that it casts
+                for positions, inputs in self.shared(make, batches, display_name):
+                    collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
+                    if pace is not None:
+                        pace.advance(len(positions))
+        except HeedfulError as error:
+            send_error(error)
+            raise
+        return collector.predictions()
+
+    def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
+        """Cut inputs of these lengths (int [inputs]) into batches, and return the indices of the inputs per batch.
+
+        Batches are full, but on a CPU they have little padding, the less the more forward ``passes`` there are.
+        """
+        padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
+        return snug_batches(lengths, batch_size, padding)
+
+    def probabilities(self, make: InputsOf, lengths: np.ndarray, display_name: str) -> np.ndarray:
+        """Return the labels' probabilities for inputs of these lengths, on every rank: float32 [inputs, labels]."""
+        batches = self.snug_batches(lengths, self.batch_size)
+        mine = self.predict(make, batches, display_name, predict=self.predictor.probabilities)
+        return gather_predictions(mine, display_name).probs
+
+    def shared(
+        self, make: InputsOf, batches: Sequence[np.ndarray], display_name: str
+    ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+        """Yield (positions, model inputs on the device) for each batch of this rank; stop early after SIGTERM."""
+        mine = batches_of_rank(batches, self.processes.rank, self.ranks)
+        inputs = make(mine)
+        if not self.is_on_cpu:
+            inputs = map(self.processes.to_device, ahead(inputs, pin=self.processes.device.type == "cuda"))
+        pairs = zip(mine, inputs, strict=True)
+        console = get_console()
+        has_bar = self.processes.shows_progress and (console.is_terminal or console.is_jupyter)
+        for positions, batch in track(pairs, display_name, len(mine), transient=True, disable=not has_bar):
+            if requested():
+                break  # the ranks raise Stopped together, in gather_patiently
+            yield positions, batch

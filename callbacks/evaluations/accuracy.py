@@ -36,14 +36,7 @@ class Accuracy(Evaluation):
 
 
 class Answers(Accuracy):
-    """The evaluation of tasks whose answers are spans of a text: exact match and F1, as in SQuAD 2.0.
-
-    It also runs the null control, which predicts the same inputs again and counts changed answers.
-
-    Args:
-        max_null: Number of examples that the null control predicts again during training. evaluate.py predicts all
-            examples again; for a server, it predicts a sample again.
-    """
+    """Exact match and F1, as in SQuAD 2.0, for tasks whose answers are spans of a text; with the null control."""
 
     metric = METRICS["answers"]
     kinds = (SPAN,)

@@ -1,7 +1,6 @@
 """The evaluation "attentiveness": the Counterfactual Attentiveness Test (CAT)."""
 
 import math
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,22 +11,13 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import (
-    DEFAULT_UNSEEN,
-    headline_of,
-    is_default_unseen,
-    numbers,
-    parts_of,
-    unseen_default_text,
-)
-from heedful.metrics.hits import SwapSettings, eligible, hits
+from heedful.metrics.attentiveness import headline_of, numbers, parts_of, unseen_default, unseen_default_text
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.metrics.number import measured
-from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
 from heedful.records.messages import warn
-from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, rows_with, strings
+from heedful.records.rows import MOST_DRAWS, SPLIT, STAYS, rows_with
 
-COMMONEST = 3  # answers that a message quotes
 PILOT, MORE = 300, 1.1  # examples of the first stage, and safety factor for the number of examples in both stages
 
 
@@ -69,9 +59,9 @@ class Attentiveness(Evaluation):
         within = SPLIT if data.splits_evaluated else None
         swap = partial(Swap, draws=draws, limit=limit, within=within)
         swaps = [swap(part, data.default_label) for part in data.swap]
-        swaps += [swap(part, None, expectation="stay") for part in data.distractors]
+        swaps += [swap(part, None, expects=STAYS) for part in data.distractors]
         most = [replace(swap, limit=None) for swap in swaps] if is_pilot else ()
-        return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
+        return Plan(data.pool, swaps, SwapSettings([(swap.part, swap.expects) for swap in swaps]), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
         """Return the swaps with a ``limit``: the number of examples that ``precision`` requires, computed from the rows
@@ -90,32 +80,24 @@ class Attentiveness(Evaluation):
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
+        """Count, for each part, pairs of an example and a partner by whether the partner may lend the part."""
         pool, counts = plan.pool, {}
         half_widths = {} if self.precision is None else self._half_widths(rows, context)
         for swap in plan.interventions:
             part = swap.part
-            base = rows_with(rows, intervention=BASE) & eligible(rows, part, context)
             lenders = pool.partners(swap.parts, swap.within)
             swapped = rows["uid"].filter(pa.array(hits(rows, part, context).base_answered & rows_with(rows, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {
-                "eligible": int(base.sum()),
-                "swapped": len(swapped),
                 "partners_excluded": len(swapped) * (len(pool) - 1) - candidates,
                 "partners_real": int(lenders.excluded_as_real[positions].sum()),
                 "partners_eligible": candidates,
             }
             if part in half_widths:
                 counts[part]["half_width"] = half_widths[part]
-        texts = {part: OneText.of_rows(rows, part, context) for part in parts_of(context)}
-        if one_text := {part: text for part, text in texts.items() if text}:
-            counts["one_text"] = one_text
-        if is_default_unseen(rows, context):
-            answers = Counter(strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y"))
-            texts = sorted(answers, key=lambda text: (-answers[text], text))[:COMMONEST]
-            counts[DEFAULT_UNSEEN] = [context.default_label, *texts]
-            warn(unseen_default_text(context.default_label, texts))
+        if unseen := unseen_default(rows, context):
+            warn(unseen_default_text(unseen[0], unseen[1:]))
         return counts
 
 

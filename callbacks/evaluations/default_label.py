@@ -1,16 +1,12 @@
 """The evaluation "default_label": do predictions of the default label stay when a part is swapped?"""
 
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
+from functools import partial
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
-from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap
+from heedful.interventions import Families, Null, Siblings, Swap
 from heedful.metrics import METRICS
 from heedful.metrics.default_label import DefaultLabelSettings
-from heedful.records import Context
-from heedful.records.rows import MOST_DRAWS, SPLIT, number_runs, rows_with
+from heedful.records.rows import MOST_DRAWS, SPLIT, STAYS
 
 
 class DefaultLabel(Evaluation):
@@ -37,25 +33,13 @@ class DefaultLabel(Evaluation):
         if label is None or not data.swap:
             return Nothing("needs data with a default label, and a part to swap")
         within = SPLIT if data.splits_evaluated else None
-        swaps = [Swap(part, None, self.draws, within=within) for part in data.swap]
-        plans = [PredictedAs(label, change, "stay") for change in (Null(), *swaps)]
+        swap = partial(Swap, default_label=None, within=within, draws=self.draws, expects=STAYS, predicted_as=label)
+        plans = [Null(predicted_as=label), *(swap(part) for part in data.swap)]
         parts = () if data.pool.is_unlabelled else data.swap  # siblings differ in their gold label
         related = {part: Families(data.pool, part, label, within, data.task.kind) for part in parts}
         counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
         related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}
-        plans += [
-            PredictedAs(label, Siblings(part, siblings, self.draws), "change") for part, siblings in related.items()
-        ]
+        plans += [Siblings(part, found, draws=self.draws, predicted_as=label) for part, found in related.items()]
         siblings = {part: "+".join(families.others) for part, families in related.items()}
         settings = DefaultLabelSettings(tuple(data.swap), siblings)
         return Plan(data.pool, plans, settings, counts)
-
-    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        example = number_runs(rows, "uid")
-        settings = DefaultLabelSettings.from_context(context)
-        changed = [(part, "swap", part) for part in settings.swap]
-        changed += [(part, "sibling", replaced) for part, replaced in settings.siblings.items()]
-        return {
-            f"{part}/{name}": len(np.unique(example[rows_with(rows, intervention=name, part=changed_part)]))
-            for part, name, changed_part in changed
-        }

@@ -1,22 +1,15 @@
 """The evaluation "natural_logic": causal effects of contexts and inserted words, measured on the data set NLI-XY."""
 
-import hashlib
 from typing import Any
-
-import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import PROBABILITIES, Evaluation, Nothing, Plan, Setting, require_number
 from heedful.callbacks.evaluations.pools import fitted, require_entailment
 from heedful.datamodules.loaders.natural_logic import has_split, load_natural_logic
-from heedful.interventions import Design, counterparts
-from heedful.interventions.counterparts import without_unneeded
+from heedful.interventions import Design, intervention_sets
+from heedful.interventions.natural_logic import without_unneeded
 from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.causal_effects import NaturalLogicSettings
-from heedful.metrics.natural_logic.entailment import disagreements
-from heedful.records import BATCH, Context, inform
-from heedful.records.rows import number_runs, rows_with
-
-NAME = "nlixy"  # of the data in metric names
+from heedful.records import inform
 
 
 class NaturalLogic(Evaluation):
@@ -44,48 +37,23 @@ class NaturalLogic(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        needed = Nothing("needs natural_logic.path DIR, the folder of NLI-XY")
         inherited = self.path is None and data.loader.reads_by(load_natural_logic)
         path = data.path if inherited else self.path
-        if path is None:
-            return needed
-        if inherited and not has_split(path, self.split):
-            inform(f"{path} has no split {self.split!r}: causal effects are not measured (natural_logic.split).")
-            return needed
+        if path is None or (inherited and not has_split(path, self.split)):
+            if path is not None:
+                inform(f"{path} has no split {self.split!r}: causal effects are not measured (natural_logic.split).")
+            return Nothing("needs natural_logic.path DIR, the folder of NLI-XY")
         if inherited and not setting.capabilities.probabilities:
             reason = f"{PROBABILITIES}: take model.read first_token"
             inform(f"Causal effects are not measured: natural_logic {reason}.")
             return Nothing(reason)
         setting.require_probabilities(f"natural_logic.path {path}")
         require_entailment(data.task.labels, f"natural_logic.path {path}")
-        examples = load_natural_logic(path, split=self.split)
-        design = Design(examples)
-        counts = {"split": self.split, **design.left_out}
-        design, sets = without_unneeded(design, counterparts(design, self.seeds, data.seed, self.paired))
-        return Plan(fitted(design.pool, data), sets, NaturalLogicSettings(NAME), counts, needs_probabilities=True)
-
-    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Return the number "rules_disagree", and a dictionary for each intervention set, such as "I0".
-
-        "rules_disagree" is the number of unchanged examples for which the two rules of :func:`.entailment.entailed`
-        disagree whether the answer is entailment. The dictionary of a set has these keys:
-
-        - "seeds": the number of seed examples (examples to change);
-        - "pairs": the number of pairs of a seed example and a matching example;
-        - "seeds_without_match": the number of seed examples that are in no pair;
-        - "sha256": a hash of the uids of all pairs.
-        """
-        counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
-        for one_set in plan.interventions:
-            pairs = rows_with(rows, intervention=one_set.name)
-            matched = len(set(number_runs(rows, "uid")[pairs].tolist()))
-            digest = hashlib.sha256()
-            for batch in rows.select(["uid", "partner"]).filter(pa.array(pairs)).to_batches(max_chunksize=BATCH):
-                digest.update("".join(f"{a}\t{b}\n" for a, b in zip(*batch.to_pydict().values(), strict=True)).encode())
-            counts[one_set.name] = {
-                "pairs": int(pairs.sum()),
-                "seeds": len(one_set.seeds),
-                "seeds_without_match": len(one_set.seeds) - matched,
-                "sha256": digest.hexdigest(),
-            }
-        return counts
+        design = Design(load_natural_logic(path, split=self.split))
+        counts: dict[str, Any] = {"split": self.split, **design.left_out}
+        design, sets = without_unneeded(design, intervention_sets(design, self.seeds, data.seed, self.paired))
+        for one_set in sets:
+            alone = [not len(design.matches(one_set.name, design.pool.position(uid))) for uid in one_set.seeds]
+            counts[one_set.name] = {"seeds": len(alone), "seeds_without_match": sum(alone)}
+        settings = NaturalLogicSettings("nlixy")  # the data in metric names
+        return Plan(fitted(design.pool, data), sets, settings, counts, needs_probabilities=True)

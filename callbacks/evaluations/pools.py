@@ -10,24 +10,15 @@ from heedful.records.task import same_parts
 
 
 def fitted(pool: Examples, data: Pairs) -> Examples:
-    """Return the examples of ``pool``, another data set, with their parts named as the corresponding parts of ``data``.
-
-    Parts that the model does not read are removed.
-    """
+    """Return ``pool`` with parts named as in ``data``, and without parts that the model does not read."""
     return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
 
 
 def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
-    """Match the parts of another data set, ``pool``, with the parts of ``data``.
+    """Return the name of the part of ``data`` that matches each part of ``pool``, another data set.
 
-    If exactly one part of each data set is a table, these two parts match. The remaining parts match as in
-    :func:`~heedful.records.task.same_parts`: parts with the same name match, and the others match in order.
-
-    Returns:
-        One name per part of ``pool``, in the order of ``pool.parts``: the name of the matching part of ``data``.
-
-    Raises:
-        ModelError: The numbers of parts differ.
+    If each data set has exactly one table, the tables match. The remaining parts match as in
+    :func:`~heedful.records.task.same_parts`. Raises ModelError if the numbers of parts differ.
     """
     parts = data.full_task.parts
     tables = () if data.whole is None else data.whole.tables

@@ -10,13 +10,17 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import Logger, TensorBoardLogger
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
-from heedful.callbacks.engine.engine import bounds_of
+from heedful.callbacks.engine.callback import bounds_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.records import atomic_path, write_json
 from heedful.records.storage.results import EPOCHS, History, as_plain, from_plain
 from heedful.reports.figures.history import history_figure
+from heedful.reports.lines import label_of, lines_of
 from heedful.reports.page.about import abouts
-from heedful.reports.terminal.table import lines_of, meaning
+from heedful.reports.runs import ATTENTIVENESS
+from heedful.reports.terminal.table import meaning
+
+TOGETHER = (ATTENTIVENESS, "accuracy", "exact_match", "f1", "naive_partial")  # families of numbers in one figure
 
 
 def tensorboard_of(trainer: Trainer) -> Any:
@@ -31,8 +35,7 @@ class Board(Callback):
     """Draws the curves of a training after every epoch, and logs figures and hyperparameters to the Trainer's loggers.
 
     TensorBoard also receives a table with the meaning of each tag (name of a metric). A Board is a callback of the
-    Trainer, and also a :class:`~heedful.callbacks.engine.engine.Writer`: the Engine passes it the measurements of every
-    epoch.
+    Trainer, and also a :class:`~heedful.callbacks.engine.callback.Writer`, which gets the measurements of every epoch.
 
     Args:
         hyperparameters: Settings to compare between runs, for TensorBoard's HParams tab.
@@ -130,9 +133,10 @@ def _figures(measurements: Measurements) -> dict[str, dict[str, str]]:
     metric.
     """
     figures: dict[str, dict[str, str]] = {}
-    for chart in measurements.plans.charts:
-        if chart.figure:
-            figures.setdefault(chart.figure, {}).update({curve: str(name) for curve, name in chart.curves.items()})
+    for name in measurements.plans.curves:
+        if name in measurements.numbers:
+            figure = ATTENTIVENESS if name.family in TOGETHER else name.family
+            figures.setdefault(figure, {})[label_of(name)] = str(name)
     return figures
 
 

@@ -98,7 +98,7 @@ class RecomputedContents:
         answers = [pa.array([pair[k] for pair in pairs], pa.string()) for k in range(2)]
         changed: dict[Key, Example] = {}
         for each in plan.interventions:  # each split may have an intervention of this name
-            if each.name == intervention and "+".join(each.parts) == part:
+            if each.name == intervention and "+".join(each.parts) in ("", part):  # "" if the changes name their parts
                 eligible = np.logical_or.reduce([each.eligible(plan.pool, positions, column) for column in answers])
                 changed |= examples_of(plan.pool, each.changes(plan.pool, positions[eligible], self.seed))
         return changed

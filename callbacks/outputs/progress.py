@@ -6,9 +6,10 @@ from typing import Any
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, RichProgressBarTheme
 
-from heedful.callbacks.engine.batch_predictor import Pace
-from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.callback import EvaluationCallback
 from heedful.callbacks.engine.evaluation import LOSS
+from heedful.callbacks.engine.predictions import Pace
+from heedful.reports.lines import label_of
 
 INTERVAL = 0.5  # seconds between two reads of the loss, each of which synchronises a GPU
 
@@ -31,9 +32,8 @@ class Progress(RichProgressBar):
         A metric that is drawn as a curve over training in a file ``figures/*.png`` appears under the label of the
         curve, as a percentage such as "81.2%". All remaining metrics keep their name and value.
         """
-        engines = (engine for engine in trainer.callbacks if isinstance(engine, Engine))
-        charts = [chart for engine in engines for chart in engine.plans.charts if chart.figure]
-        headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}
+        engines = (engine for engine in trainer.callbacks if isinstance(engine, EvaluationCallback))
+        headlines = {str(name): label_of(name) for engine in engines for name in engine.plans.curves}
         metrics: dict[str, Any] = self._seen_loss(trainer)
         for name, value in super().get_metrics(trainer, pl_module).items():
             metrics[headlines.get(name, name)] = f"{100 * value:.1f}%" if name in headlines else value

@@ -14,13 +14,13 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
-from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
 from heedful.callbacks.outputs.description import describe
+from heedful.lightning_modules.lightning_internals import leave_sigterm
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.storage.files import flush_file
 from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
 from heedful.reports.page.writing import REPORT
-from heedful.stopping import Stopped, is_postponed
+from heedful.stopping import Stopped, is_postponed, postpone
 
 FINISHED = "finished"  # key in run.json
 
@@ -119,7 +119,9 @@ class RunFolder(Callback):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
-        replace_sigterm_handler(trainer)
+        leave_sigterm(trainer)  # its handler exits with status 0, and may stop processes at different steps
+        if trainer.world_size > 1:
+            postpone()
         for callback in trainer.callbacks:
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / CHECKPOINTS)

@@ -17,7 +17,7 @@ from pytorch_lightning.strategies import Strategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.job import Job, Stage
-from heedful.assembly.loading import CLASSES, OUR_PACKAGES, class_of, imported, load_object, names_class, section_of
+from heedful.assembly.loading import CLASSES, OUR_PACKAGES, class_of, load_object, names_class, section_of
 from heedful.assembly.settings import (
     SEED,
     EvaluationSettings,
@@ -25,7 +25,10 @@ from heedful.assembly.settings import (
     TrainerDefaults,
     TrainingSettings,
     complete_evaluations,
+    imported,
     name_list,
+    named_evaluation,
+    record_of_evaluations,
     several,
 )
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
@@ -44,19 +47,17 @@ from heedful.parser import (
     recorded,
     require_kinds,
     section,
-    set_type,
     with_integers_first,
 )
-from heedful.records import SettingError, inform, listing, require_seed
-from heedful.records.arguments import IN_MEMORY, class_path, expressible
+from heedful.records import SettingError, listing, require_seed
+from heedful.records.arguments import IN_MEMORY, class_path, expressible, is_importable
 from heedful.records.numbers import direction_of
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 Layers = list[tuple[str, Settings]]  # (name of a source, such as a file, and its settings); later ones override
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
-KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
-TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
+TRAINER_KINDS = (Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)  # classes that settings may name
 OBJECTS = (PairedData, Predictor, Evaluation, BestCheckpoint, Prompting)
 
 
@@ -80,7 +81,7 @@ def assemble(
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
     """
-    live, settings, of_callbacks = _split_objects(call)
+    live, settings = _split_objects(call)
     layers = [(where, dict(values)) for where, values in [("", DEFAULTS), *([saved] if saved else []), *files]]
     for kind in [kind for kind in ("data", "model", "augment", "debug") if names_class(settings.get(kind))]:
         source = settings.pop(kind)
@@ -97,7 +98,7 @@ def assemble(
         _require_trusted(saved, [*layers[2:], ("", live)], words)
     data = _settle_class("data", layers, live)
     model = _settle_class("model", layers, live, data)
-    if re.search("callbacks|evaluations", f"{words} {layers}"):
+    if re.search("evaluations", f"{words} {layers}"):
         _import_evaluations(layers, words)  # before the parser is built, since a module may register evaluations
     kinds = {kind.metric.name: kind for kind in shown_evaluations(stage == "validate")}
     classes = {"data": data, "model": model}
@@ -112,7 +113,7 @@ def assemble(
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     if values.get("trainer.callbacks") is not None:
         _settle_modes(values)
-    return _job(stage, parser, parser.parse_object(values), classes, kinds, live, of_callbacks)
+    return _job(stage, parser, parser.parse_object(values), classes, kinds, live)
 
 
 @cache
@@ -136,14 +137,12 @@ def build_parser(
     for prefix, kind in classes.items():
         if kind is not None:
             parser.add_class_arguments(kind, prefix, instantiate=False, skip={"loader"})
-    # the list of callbacks may have evaluations, which are not subclasses of Lightning's Callback
-    set_type(parser, "trainer.callbacks", list[Callback | Evaluation] | Callback | Evaluation | None)
     return with_integers_first(parser)
 
 
-def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, list[str]]:
-    """Separate a call into objects by name ("data", "model", "checkpoint", "prompt" or an evaluation), all other
-    arguments, as nested settings, and the names of the evaluations among the callbacks.
+def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings]:
+    """Separate a call into objects by name ("data", "model", "checkpoint", "prompt" or an evaluation), and all other
+    arguments, as nested settings.
     """
     settings = {name: value for name, value in call.items() if value is not None}
     live = {
@@ -154,24 +153,22 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
     for name in {"partial", "slices", "augment", "debug"} & settings.keys():
         if "data" in live and (name != "debug" or "data" in _named_layer("debug", settings["debug"])):
             raise _would_change("data", name, name)
-    listed, trainer = settings.get("evaluations"), dict(settings.get("trainer") or {})
-    listed = name_list(listed) if isinstance(listed, str) else listed
-    callbacks = several(trainer.get("callbacks"))
-    of_callbacks = [item for item in callbacks if isinstance(item, Evaluation)]
+    listed = name_list(settings.get("evaluations"))
     direct = {name: item for name, item in settings.items() if isinstance(item, OBJECTS)}
     live |= direct
-    for item in [*(item for item in listed or () if isinstance(item, Evaluation)), *of_callbacks]:
+    for item in (item for item in listed or () if isinstance(item, Evaluation)):
         if item.name in live or item.name in settings:
             raise SettingError(f"This call has two evaluations called {item.name}. Leave one of them out.")
         live[item.name] = item
     if listed is not None:
-        settings["evaluations"] = [item.name if isinstance(item, Evaluation) else item for item in listed]
-    if of_callbacks:
-        trainer["callbacks"] = [item for item in callbacks if item not in of_callbacks]
-    if trainer:
-        settings["trainer"] = trainer
-    settings = {name: value for name, value in settings.items() if name not in direct}
-    return live, settings, [item.name for item in of_callbacks]
+        settings["evaluations"] = [item if isinstance(item, str) else _name_or_path(item) for item in listed]
+    return live, {name: value for name, value in settings.items() if name not in direct}
+
+
+def _name_or_path(item: Any) -> str:
+    """Return the import path of a class of evaluations in the user's code, and the name of any other evaluation."""
+    is_path = isinstance(item, type) and is_importable(item) and not item.__module__.startswith("heedful.")
+    return class_path(item) if is_path else item.metric.name
 
 
 def _would_change(kind: str, name: str, display_name: str) -> SettingError:
@@ -275,8 +272,8 @@ def _paths_in_words(words: Sequence[str], setting: str = r"trainer\.|evaluations
 
 
 def _import_evaluations(layers: Layers, words: Sequence[str]) -> None:
-    """Import the modules of callbacks and evaluations that are not Heedful's or Lightning's."""
-    paths = list(_paths_in_words(words, r"trainer\.callbacks|evaluations"))
+    """Import the modules of evaluations that are not Heedful's."""
+    paths = list(_paths_in_words(words, "evaluations"))
     for _, values in layers:
         paths += _class_paths({name: inner for name, inner in values.items() if name not in CLASSES})
     for path in paths:
@@ -319,22 +316,19 @@ def _job(
     classes: Mapping[str, type],
     kinds: Mapping[str, type[Evaluation]],
     live: Mapping[str, Any],
-    of_callbacks: list[str],
 ) -> Job:
-    """Create the objects from parsed settings; ``of_callbacks`` names the live evaluations among the callbacks."""
+    """Create the objects from parsed settings."""
     try:
         instances = constructor_value(parser.instantiate(values.clone()))
     except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
         raise error if isinstance(error, SettingError) else SettingError(f"trainer: {error}") from error
     data, model = (live.get(kind) or classes[kind](**instances.get(kind, {})) for kind in CLASSES)
     trainer = instances["trainer"]
-    callbacks = several(trainer["callbacks"])
-    trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
-    objects = [item for item in (*live.values(), *callbacks) if isinstance(item, Evaluation)]
+    trainer["callbacks"] = several(trainer["callbacks"])
+    objects = [item for item in live.values() if isinstance(item, Evaluation)]
     if (only := instances["evaluations"]) is not None:
-        instances["evaluations"] = name_list(only) + of_callbacks
+        instances["evaluations"] = name_list(only)
         only = [_name_of_class(name, objects) if "." in name else name for name in instances["evaluations"]]
-        only += [item.name for item in callbacks if isinstance(item, Evaluation)]
     configured = {item.name for item in objects}
     objects += [kind(**instances.get(name, {})) for name, kind in kinds.items() if name not in configured]
     evaluations, only = complete_evaluations(stage == "validate", objects, only)
@@ -351,14 +345,10 @@ def _job(
 
 def _name_of_class(path: str, objects: list[Any]) -> str:
     """Return the name of the evaluation at an import path; unless it is registered, add an instance to ``objects``."""
-    owner = imported(path)
-    if not (isinstance(owner, type) and issubclass(owner, Evaluation)):
-        raise SettingError(f"evaluations {path} is not the import path of an evaluation.")
-    name = owner.metric.name
-    inform(f"The evaluation {path} is called {name}.")
-    if EVALUATIONS.get(name) is not owner:
-        objects.append(construct(owner, name, {}))
-    return name
+    owner = named_evaluation(path)
+    if EVALUATIONS.get(owner.metric.name) is not owner:
+        objects.append(construct(owner, owner.metric.name, {}))
+    return owner.metric.name
 
 
 def _record(
@@ -366,12 +356,8 @@ def _record(
 ) -> Settings:
     """Return all settings as config.yaml stores them; :data:`IN_MEMORY` replaces objects that YAML cannot express."""
     record = {SEED: job.seed, "trainer": recorded(trainer)}
-    for evaluation in job.evaluations:
-        if (kind := kinds.get(name := evaluation.name)) is type(evaluation):
-            record |= {name: settings} if (settings := section(evaluation, name)["init_args"]) else {}
-        elif kind is not None and live.get(name) is evaluation:
-            record[name] = IN_MEMORY
-    record |= {"evaluations": evaluations, "output": None}
+    known = [item for item in job.evaluations if type(item) is kinds.get(item.name) or live.get(item.name) is item]
+    record |= {**record_of_evaluations(known, evaluations), "output": None}
     if job.stage == "fit":
         record |= {"allow_changed_data": False, "checkpoint": section(job.best, "checkpoint")["init_args"]}
     else:

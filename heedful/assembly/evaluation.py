@@ -18,7 +18,7 @@ from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of, unfinished_of
 from heedful.assembly.settings import SEED, Settings, several, write_settings
 from heedful.assembly.trainers import make_trainer, session
-from heedful.callbacks import Engine, Evaluation, RunFolder
+from heedful.callbacks import Evaluation, EvaluationCallback, RunFolder
 from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.engine.forecast import forecast, inputs_of
 from heedful.callbacks.engine.measure import Measurements
@@ -42,7 +42,7 @@ def evaluate(
     checkpoint: str | PathLike[str] | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
-    evaluations: Sequence[str | Evaluation] | str | None = None,
+    evaluations: Sequence[str | Evaluation | type[Evaluation]] | str | None = None,
     prompt: Mapping[str, Any] | Prompting | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
@@ -63,7 +63,7 @@ def evaluate(
         checkpoint: Run or checkpoint to evaluate.
         partial: The only part that the model receives.
         slices: Columns whose values break down accuracy and attentiveness.
-        evaluations: Names or objects of the evaluations to run; by default all evaluations but the optional ones.
+        evaluations: Names, classes or objects of evaluations; by default all evaluations but the optional ones.
         prompt: Settings of ``heedful.datamodules.prompting.Prompting``, for a model that reads prompts.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
         config: A file of settings, such as the config.yaml of an evaluation; other arguments override it.
@@ -228,7 +228,7 @@ def _trainer(job: Job, callbacks: Sequence[Callback], folder: Path | None) -> Tr
     return make_trainer(callbacks, settings, "validate", folder=folder)
 
 
-def _validated(trainer: Trainer, job: Job, engine: Engine) -> Measurements:
+def _validated(trainer: Trainer, job: Job, engine: EvaluationCallback) -> Measurements:
     trainer.validate(module_of(job.model), job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
     if engine.measurements is None:
         raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")

@@ -9,8 +9,8 @@ from heedful.assembly.identity import identity_of
 from heedful.assembly.measured_rows import load_other_data
 from heedful.assembly.settings import Settings
 from heedful.assembly.trainers import precision_of, require_fit
-from heedful.callbacks import BestCheckpoint, Engine, Evaluation, Setting
-from heedful.callbacks.engine.engine import Writer
+from heedful.callbacks import BestCheckpoint, Evaluation, EvaluationCallback, Setting
+from heedful.callbacks.engine.callback import Writer
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
@@ -76,7 +76,8 @@ class Job:
         self.plans = Plans.of(self.evaluations, setting, self.only)
         self.plans.require(self.model)
 
-    def engine(self, writers: Sequence[Writer] = ()) -> Engine:
+    def engine(self, writers: Sequence[Writer] = ()) -> EvaluationCallback:
         """Create the callback that measures. It passes its measurements to ``writers``, which save or log them."""
         identity = partial(identity_of, self.record, self.model)
-        return Engine(self.stage == "validate", self.plans.only, self.plans, writers, self.unfinished, identity)
+        is_evaluation = self.stage == "validate"
+        return EvaluationCallback(None, is_evaluation, self.plans, writers, self.unfinished, identity)

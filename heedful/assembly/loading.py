@@ -1,9 +1,7 @@
 """Load data and models by a name: a short name, a YAML file, an import path, a folder, a hub id; or from rows."""
 
 import re
-import sys
 from collections.abc import Mapping
-from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +9,7 @@ from typing import Any, cast
 from transformers import PretrainedConfig
 from transformers.models.auto import modeling_auto
 
-from heedful.assembly.settings import Settings
+from heedful.assembly.settings import Settings, imported
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Predictor
 from heedful.lightning_modules.pretrained import is_hub_id, quiet, require_model
@@ -152,23 +150,6 @@ def not_supported(kind: str, name: str) -> SettingError:
         " Add heedful.Watch to your own Trainer, or see docs/new_model.md." if kind == "model" else " Pass the rows."
     )
     return SettingError(f"{kind}: {name} is not a subclass of {class_path(CLASSES[kind])}.{remedy}")
-
-
-def imported(path: str) -> Any:
-    """Import and return the object at an import path, also from the working folder; None if it does not exist.
-
-    Raises:
-        ImportError: The module exists, but an import in it fails.
-    """
-    module, _, name = path.rpartition(".")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        return getattr(import_module(module), name, None)
-    except ImportError as error:
-        if f"{module}.".startswith(f"{error.name}."):
-            return None
-        raise
 
 
 def _section_of_backbone(name: str) -> Settings | None:

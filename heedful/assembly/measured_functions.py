@@ -7,7 +7,14 @@ from heedful.assembly.identity import identity_of
 from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data, order_of_outputs
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.settings import SEED, complete_evaluations, name_list, write_settings
+from heedful.assembly.settings import (
+    SEED,
+    complete_evaluations,
+    name_list,
+    named_evaluation,
+    record_of_evaluations,
+    write_settings,
+)
 from heedful.callbacks.engine.evaluation import Evaluation, Plans, Setting
 from heedful.callbacks.engine.measure import ALL, measure
 from heedful.callbacks.engine.processes import Processes
@@ -105,10 +112,11 @@ def _measure_predictor(
     changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     data = data.with_arguments(**changed) if changed else data
     listed = name_list(settings.pop("evaluations", None))
+    listed = listed and [named_evaluation(item) if isinstance(item, str) and "." in item else item for item in listed]
     objects = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
     kinds = {kind.metric.name: kind for kind in shown_evaluations(True)}
     objects += [construct(kinds[name], name, value) for name, value in settings.items() if isinstance(value, Mapping)]
-    names = None if listed is None else [item.name if isinstance(item, Evaluation) else item for item in listed]
+    names = None if listed is None else [item if isinstance(item, str) else item.metric.name for item in listed]
     evaluations, only = complete_evaluations(True, objects, names)
     data.setup("validate", seed)
     task = predictor.bind(data.task).task
@@ -124,8 +132,7 @@ def _measure_predictor(
     shows_progress = trainer.get("enable_progress_bar") is not False and has_bars()
     record = {
         SEED: data.seed,
-        **{name: section(planned.evaluation, name)["init_args"] for name, planned in plans.planned.items()},
-        "evaluations": plans.only,
+        **record_of_evaluations([planned.evaluation for planned in plans.planned.values()], plans.only),
         "data": section(data, "data"),
         "model": section(predictor, "model"),
     }

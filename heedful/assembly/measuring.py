@@ -12,7 +12,7 @@ from heedful.assembly.measured_functions import measure_function, measure_pair
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results, require_writable
-from heedful.assembly.settings import SEED
+from heedful.assembly.settings import SEED, imported, name_list
 from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.base.pairs import Pairs
@@ -48,7 +48,7 @@ def measure(
     draws: int | None = None,
     precision: float | None = None,
     batch_size: int = 64,
-    evaluations: Sequence[str | Evaluation] | str | None = None,
+    evaluations: Sequence[str | Evaluation | type[Evaluation]] | str | None = None,
     seed: int = 0,
     output: str | PathLike[str] | None = None,
     answers: Mapping[InputKey, Any] | None = None,
@@ -92,7 +92,7 @@ def measure(
         precision: Sufficient half width of the interval of attentiveness, such as 0.02: a pilot of 300 examples
             determines how many examples are swapped. By default, all examples are swapped.
         batch_size: Maximum number of inputs per call of the model.
-        evaluations: Names of the evaluations to run, as for ``heedful.evaluate``.
+        evaluations: Names, classes or objects of evaluations, as for ``heedful.evaluate``.
         seed: Seed of everything random.
         output: Folder of the results; by default nothing is written before ``save``.
         answers: Answers of a call that failed, ``error.answers``; the function gets only the remaining inputs.
@@ -119,6 +119,8 @@ def measure(
         0.0
     """
     of_rows = RowSettings.of(locals())
+    for path in (item for item in name_list(evaluations) or () if isinstance(item, str) and "." in item):
+        imported(path)  # the module may register evaluations
     require_known(settings)
     if output is not None:
         require_writable(Path(output))

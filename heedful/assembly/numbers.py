@@ -99,10 +99,10 @@ class Numbers:
                 "wrong examples. Spell default_label as the model does, or leave it out."
             )
         scale, unit = (100, " %") if percent else (1, "")
-        wanted, (least, most) = float(digits) / scale, metric.bounds
-        if not min(self._least, least) <= wanted <= most:
+        wanted = float(digits) / scale
+        if number.unit == "percent" and not -1 <= wanted <= 1:
             do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
-            raise SettingError(f"{text!r}: shares are from {min(self._least, least):g} to 1. {do}")
+            raise SettingError(f"{text!r}: shares are at most 1. {do}")
         is_high = sign.startswith(">")
         value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, *number.ci95))
         measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"

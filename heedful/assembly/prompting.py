@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from heedful.callbacks.engine.alone import MOST
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
+from heedful.callbacks.engine.measure import MOST_ALONE
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Predictor
@@ -86,6 +86,8 @@ def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | 
     amounts = forecast(data, plans, function, limit)
     if not isinstance(function, Function):
         lengths = function.encode(next(blocks())).lengths
-        longest = np.sort(lengths)[::-1][:MOST]  # an upper bound: other inputs, which may be shorter, are repeated
+        longest = np.sort(lengths)[::-1][
+            :MOST_ALONE
+        ]  # an upper bound: other inputs, which may be shorter, are repeated
         amounts["repeated"] = Amount(len(longest), int(longest.sum()))
     return Requests(function.description, [amounts], None, None, None, lambda: ((function, each) for each in blocks()))

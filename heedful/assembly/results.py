@@ -34,7 +34,7 @@ from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH, read_runs
 from heedful.reports.tables import Cells, as_html, emit, number
-from heedful.reports.terminal.table import build, footnotes, lines_of, print_table
+from heedful.reports.terminal.table import build, footnotes, print_table
 
 NOTHING = "Nothing was measured."
 CONTROLS = ("majority", "null_")  # beginnings of statistics that do not compare two models
@@ -84,7 +84,7 @@ class Results(Numbers):
 
     def __repr__(self) -> str:
         names = {str(name): words_of_name(name) for name in self.numbers}
-        headlines = [line.metric for line in lines_of(self.content) if line.beside] if self.content else []
+        headlines = self.content["headlines"] if self.content else []
         heads = [text for text in headlines if text in names][:4]
         numbers = [f"{names[text]} {number(self.content['metrics'][text], ci95=True)}" for text in heads]
         inside = ", ".join(numbers) if self.content else NOTHING

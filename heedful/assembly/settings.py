@@ -1,16 +1,19 @@
 """Settings that belong to a run and not to its data or model, such as seed and output folder, and their defaults."""
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
-from heedful.parser import dump
-from heedful.records import SettingError
+from heedful.parser import dump, section
+from heedful.records import SettingError, inform
+from heedful.records.arguments import IN_MEMORY, is_importable
 
 Settings = dict[str, Any]  # nested, as in config.yaml
 
@@ -32,6 +35,32 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> None:
     path.write_text(dump(settings), encoding="utf-8")
 
 
+def imported(path: str) -> Any:
+    """Import and return the object at an import path, also from the working folder; None if it does not exist.
+
+    Raises:
+        ImportError: The module exists, but an import in it fails.
+    """
+    module, _, name = path.rpartition(".")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        return getattr(import_module(module), name, None)
+    except ImportError as error:
+        if f"{module}.".startswith(f"{error.name}."):
+            return None
+        raise
+
+
+def named_evaluation(path: str) -> type[Evaluation]:
+    """Return the class of evaluations at an import path; raise SettingError if there is none."""
+    owner = imported(path)
+    if not (isinstance(owner, type) and issubclass(owner, Evaluation)):
+        raise SettingError(f"evaluations {path} is not the import path of an evaluation.")
+    inform(f"The evaluation {path} is called {owner.metric.name}.")
+    return owner
+
+
 def complete_evaluations(
     evaluating: bool, configured: Sequence[Evaluation], names: Sequence[str] | None
 ) -> tuple[list[Evaluation], list[str] | None]:
@@ -45,6 +74,20 @@ def complete_evaluations(
     defaults = {kind.metric.name: by_name.get(kind.metric.name) or kind() for kind in kinds}
     by_name = defaults | by_name
     return list(by_name.values()), chosen(names, by_name)
+
+
+def record_of_evaluations(evaluations: Sequence[Evaluation], names: Sequence[str] | None) -> Settings:
+    """Return the settings of evaluations as config.yaml stores them, and the names of those that a call names.
+
+    An evaluation that another process cannot create, such as a perturbation in a notebook, is :data:`IN_MEMORY`.
+    """
+    kinds = {item.name: type(item) for item in evaluations}
+    lost = {name for name, kind in kinds.items() if EVALUATIONS.get(name) is not kind or not is_importable(kind)}
+    record: Settings = {}
+    for evaluation in evaluations:
+        settings = section(evaluation, evaluation.name)["init_args"]
+        record |= {evaluation.name: IN_MEMORY if evaluation.name in lost else settings} if settings else {}
+    return record | {"evaluations": names and [IN_MEMORY if name in lost else name for name in names]}
 
 
 @dataclass

@@ -46,7 +46,7 @@ def train(
     debug: str | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
-    evaluations: Sequence[str | Evaluation] | str | None = None,
+    evaluations: Sequence[str | Evaluation | type[Evaluation]] | str | None = None,
     checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
@@ -72,7 +72,7 @@ def train(
         debug: A name in configs/debug, such as "fast": two steps.
         partial: The only part that the model receives.
         slices: Columns whose values break down accuracy and attentiveness.
-        evaluations: Names or objects of the evaluations to run; by default all evaluations of training.
+        evaluations: Names, classes or objects of evaluations; by default all evaluations of training.
         checkpoint: Settings of ``heedful.callbacks.BestCheckpoint``, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
         config: A file of settings, such as the config.yaml of a run; other arguments override it.

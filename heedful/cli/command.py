@@ -302,7 +302,8 @@ def _source(name: str, options: Namespace, group: str) -> str | None:
     if group in CLASSES_OF[name]:
         return CLASSES_OF[name][group]
     if group not in DEFAULTS:
-        path = f"heedful.callbacks.evaluations.{group.title().replace('_', '')}"
+        names = source_of("heedful.callbacks.evaluations")[1]
+        path = names.get(group) or f"heedful.callbacks.evaluations.{group.title().replace('_', '')}"
         if name == "train" and attribute_of(path, "in_training") != "True":
             raise LookupError(path)
         return path
@@ -340,6 +341,7 @@ def _groups(name: str, options: Namespace) -> Iterator[Group]:
     """Yield all settings of a command that are not among its options."""
     modules = source_of("heedful.callbacks.evaluations")[1]
     kinds = [kind for kind, path in modules.items() if path.startswith("heedful.callbacks.evaluations.")]
+    kinds = [kind for kind in kinds if ".registry." not in modules[kind]]
     with_settings = [kind for kind in kinds if attribute_of(modules[kind], "has_settings") != "False"]
     evaluations = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower() for kind in with_settings]
     for group in (*CLASSES_OF[name], *(DEFAULTS if "data" in options else ()), *evaluations):

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+PERTURBATION = "heedful.callbacks.evaluations.perturbation.Perturbation"
+
 
 class Setting(NamedTuple):
     """A parameter of a function or of a constructor.
@@ -36,6 +38,11 @@ def settings_of(path: str) -> dict[str, Setting]:
         LookupError: There is no source of such a class or function.
     """
     module, node = _definition(path)
+    if is_perturbation(node):
+        first, *further = _parameters(node, node).items()
+        own = settings_of(PERTURBATION)
+        own = {name: setting for name, setting in own.items() if name == "max_examples" or "rng" in dict(further)}
+        return own | {name: setting for name, setting in further if name != "rng"}
     init = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)
     settings = _parameters(node, init if isinstance(node, ast.ClassDef) else node)
     for base in getattr(node, "bases", ()) if init is None or init.args.kwarg else ():
@@ -68,6 +75,8 @@ def attribute_of(path: str, name: str) -> str | None:
         LookupError: There is no source of such a class.
     """
     module, node = _definition(path)
+    if is_perturbation(node):
+        return attribute_of(PERTURBATION, name)
     for item in node.body:
         if isinstance(item, ast.Assign | ast.AnnAssign) and item.value is not None:
             targets = item.targets if isinstance(item, ast.Assign) else [item.target]
@@ -77,6 +86,12 @@ def attribute_of(path: str, name: str) -> str | None:
         with suppress(LookupError):
             return attribute_of(f"{module}.{ast.unparse(base)}", name)
     return None
+
+
+def is_perturbation(node: ast.AST) -> bool:
+    """Whether the node defines a function that the decorator ``perturbation`` turns into an evaluation."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return any(isinstance(each, ast.Call) and ast.unparse(each.func).endswith("perturbation") for each in decorators)
 
 
 @cache

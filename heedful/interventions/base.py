@@ -3,19 +3,19 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.records import Changed, Example, Examples, random_key
 from heedful.records.randomness import random_order
 from heedful.records.rows import NO_DRAW
 
-Expectation = Literal["change", "stay", "transition"]
 LIMITED = 2  # version of the algorithm of within_limit
 
 
@@ -36,7 +36,8 @@ class Changes:
         examples: The changed examples, with the uids of their base examples.
         partner: uid of the lending example: texts [changes], or one text for all.
         variant: Text that tells the changes of one draw apart: texts [changes], or one text for all.
-        allowed: Key of the allowed label changes after an edit of table rows, or "": texts [changes], or one for all.
+        expects: Expectation, as in rows: texts [changes]; None for the expectation of the intervention.
+        part: Names of the changed parts, joined by "+": texts [changes]; None for the parts of the intervention.
     """
 
     positions: np.ndarray
@@ -47,7 +48,8 @@ class Changes:
     examples: Sequence[Example] | None = None
     partner: pa.Array | str = ""
     variant: pa.Array | str = ""
-    allowed: pa.Array | str = ""
+    expects: pa.Array | None = None
+    part: pa.Array | None = None
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -96,26 +98,55 @@ class Changes:
         return changes[0].with_columns({name: join([table[name] for table in tables]) for name in tables[0]})
 
 
-class Intervention(Protocol):
+class Prediction(NamedTuple):
+    """A prediction of a model, for functions that judge changes.
+
+    Attributes:
+        answer: The label or the text.
+        probabilities: Maps labels to probabilities; empty if the model gives none.
+        score: A number that is no probability, such as a margin; None if the model gives none.
+    """
+
+    answer: str
+    probabilities: Mapping[str, float]
+    score: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervention(ABC):
     """A change of examples with an expected effect on the prediction.
+
+    Subclasses are frozen dataclasses, which declare their own fields first, and behind ``_: KW_ONLY`` the fields below
+    that get another default.
 
     Attributes:
         name: Name of the intervention in the rows.
         version: Version of the algorithm, increased whenever a seed no longer gives the same changed examples.
-        parts: Names of the changed parts.
         draws: Number of random changes per example; 0 for a deterministic change, whose rows have draw -1.
-        expectation: Whether the prediction should change, stay, or make an allowed transition.
         limit: Maximum number of examples to change, see :func:`within_limit`; None for all eligible examples.
-        settings: Further settings that the changed examples depend on, for :func:`manifest_hash`.
+        expects: What should become of the prediction, as in the column ``expects`` of rows.
+        predicted_as: Only examples that are predicted as this label before the change are eligible; None for all.
+        judge: A function of the predictions before and after a change, which tells whether the change is as expected;
+            None for an expectation that is known before.
     """
 
     name: str
-    version: int
-    parts: tuple[str, ...]
-    draws: int
-    expectation: Expectation
-    limit: int | None
-    settings: tuple[str | int | bool, ...]
+    version: int = 1
+    draws: int = 0
+    limit: int | None = None
+    expects: str = ""
+    predicted_as: str | None = None
+    judge: Callable[[Prediction, Prediction], Any] | None = field(default=None, compare=False)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the changed parts."""
+        return ()
+
+    @property
+    def settings(self) -> tuple[str | int | bool, ...]:
+        """Further settings that the changed examples depend on, for :func:`manifest_hash`."""
+        return ()
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
         """Whether each example may be changed: bool [positions].
@@ -125,8 +156,11 @@ class Intervention(Protocol):
             positions: Positions of the predicted examples: int64 [positions].
             answers: Predictions for these examples before the change: texts [positions].
         """
-        ...
+        if self.predicted_as is None:
+            return np.ones(len(positions), dtype=bool)
+        return pc.equal(answers, self.predicted_as).to_numpy(zero_copy_only=False)
 
+    @abstractmethod
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         """Return the changed examples of all draws, a pure function of the arguments.
 
@@ -138,20 +172,10 @@ class Intervention(Protocol):
         Returns:
             The changes in the order of ``positions``, and for each position in the order of draws.
         """
-        ...
 
 
-class EveryExample:
-    """Base class of interventions for which every example is eligible."""
-
-    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
-        return np.ones(len(positions), dtype=bool)
-
-
-class EachExample(ABC):
+class EachExample(Intervention):
     """Base class of interventions that create new content for one example at a time."""
-
-    draws: int
 
     @abstractmethod
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
@@ -169,26 +193,26 @@ class EachExample(ABC):
         return True
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
-        return np.array([self.covers(uid) for uid in pool.uids.take(positions).to_pylist()], dtype=bool)
+        covered = np.array([self.covers(uid) for uid in pool.uids.take(positions).to_pylist()], dtype=bool)
+        return covered & super().eligible(pool, positions, answers)
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        uids = pool.uids.take(positions).to_pylist()
-        draws = range(self.draws) or [NO_DRAW]
-        triples = [
+        made = [
             (position, draw, changed)
-            for position, uid in zip(positions.tolist(), uids, strict=True)
-            for draw in draws
+            for position, uid in zip(positions.tolist(), pool.uids.take(positions).to_pylist(), strict=True)
+            for draw in range(self.draws) or [NO_DRAW]
             for changed in self.apply(pool, uid, draw, seed)
         ]
-        changed = [change for _, _, change in triples]
+        changed = [each for _, _, each in made]
         return Changes(
-            np.array([position for position, _, _ in triples], dtype=np.int64),
-            np.array([draw for _, draw, _ in triples], dtype=np.int16),
-            pa.array([change.clusters for change in changed], pa.list_(pa.string())),
-            examples=[change.example for change in changed],
-            partner=pa.array([change.partner for change in changed], pa.string()),
-            variant=pa.array([change.variant for change in changed], pa.string()),
-            allowed=pa.array([change.allowed for change in changed], pa.string()),
+            np.array([position for position, _, _ in made], dtype=np.int64),
+            np.array([draw for _, draw, _ in made], dtype=np.int16),
+            pa.array([each.clusters for each in changed], pa.list_(pa.string())),
+            examples=[each.example for each in changed],
+            partner=pa.array([each.partner for each in changed], pa.string()),
+            variant=pa.array([each.variant for each in changed], pa.string()),
+            expects=pa.array([each.expects or self.expects for each in changed], pa.string()),
+            part=pa.array([each.part or "+".join(self.parts) for each in changed], pa.string()),
         )
 
 
@@ -212,11 +236,12 @@ def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarr
 
 
 def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:
-    """Return a hash of everything that determines the changed examples.
-
-    The hash covers the seed, the pool, and the interventions with their versions and settings.
-    """
-    binding = {i: [i.limit, LIMITED] for i in interventions if i.limit is not None and i.limit < len(pool)}
-    listing = [[i.name, i.version, list(i.parts), i.draws, binding.get(i), *i.settings] for i in interventions]
+    """Return a hash of all that determines the changed examples: seed, pool, interventions, versions and settings."""
+    listing = []
+    for i in interventions:
+        binding = None if i.limit is None or i.limit >= len(pool) else [i.limit, LIMITED]
+        predicted_as = getattr(i, "predicted_as", None)  # inquiries of the engine are listed, too, and have none
+        predicted = () if predicted_as is None else ("predicted as", predicted_as)
+        listing.append([i.name, i.version, list(i.parts), i.draws, binding, *i.settings, *predicted])
     entry = json.dumps({"interventions": listing, "pool": pool.fingerprint, "seed": seed}, sort_keys=True)
     return hashlib.sha256(entry.encode()).hexdigest()

@@ -1,96 +1,84 @@
-"""Basic interventions: repeat an example unchanged, keep one part, and restrict an intervention to examples with a
-given prediction.
-"""
+"""Interventions without randomness: repeat an example, keep one part, or take the version that a human has edited."""
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from heedful.interventions.base import Changes, EveryExample, Expectation, Intervention
-from heedful.records import EMPTIED, Examples
-from heedful.records.rows import NO_DRAW, lists_of
+from heedful.interventions.base import Changes, EachExample, Intervention
+from heedful.records import EMPTIED, Changed, Examples
+from heedful.records.rows import GOLD2, NO_DRAW, STAYS, lists_of
 
 
 @dataclass(frozen=True)
-class Null(EveryExample):
+class Null(Intervention):
     """The null control: predict each example a second time, unchanged and in another batch.
 
     If the two predictions on an example differ, the difference is due to numerical error, since the input is the same.
     """
 
+    _: KW_ONLY
     name: str = "null"
-    version: int = 1
-    parts: tuple[str, ...] = ()
-    draws: int = 0
-    expectation: Expectation = "stay"
-    limit: int | None = None
-    settings: tuple[str | int | bool, ...] = ()
+    expects: str = STAYS
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        draws = np.full(len(positions), NO_DRAW, dtype=np.int16)
-        return Changes(positions, draws, lists_of(pool.uids.take(positions)))
+        return Changes(positions, np.full(len(positions), NO_DRAW, np.int16), lists_of(pool.uids.take(positions)))
 
 
 @dataclass(frozen=True)
-class KeepPart(EveryExample):
+class KeepPart(Intervention):
     """Keep one part, and empty all others: a text or table becomes the empty text, a picture becomes blank.
 
     Source: CAT, section 3.2. Usually, the model has not been trained on such inputs.
 
     Attributes:
         part: Name of the part to keep, or several names joined by "+".
-        parts: Names of the parts to empty.
+        others: Names of the parts to empty.
     """
 
     part: str
-    parts: tuple[str, ...]
+    others: tuple[str, ...]
+    _: KW_ONLY
     name: str = "keep"
-    version: int = 1
-    draws: int = 0
-    expectation: Expectation = "change"
-    limit: int | None = None
-    settings: tuple[str | int | bool, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.others
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        draws = np.full(len(positions), NO_DRAW, dtype=np.int16)
-        lenders = dict.fromkeys(self.parts, np.full(len(positions), EMPTIED))
+        draws = np.full(len(positions), NO_DRAW, np.int16)
+        lenders = dict.fromkeys(self.others, np.full(len(positions), EMPTIED))
         return Changes(positions, draws, lists_of(pool.uids.take(positions)), lenders=lenders, variant=self.part)
 
 
 @dataclass(frozen=True)
-class PredictedAs:
-    """Apply another intervention only to the examples that are predicted as a given label.
-
-    Name, version, parts, draws and limit are copied from ``intervention``.
+class Annotated(EachExample):
+    """Replace each example by the version that a human has edited, which has the same uid in another pool.
 
     Attributes:
-        label: The required prediction before the change.
-        intervention: The intervention that changes the examples.
-        expectation: The expected effect on the prediction, in place of ``intervention.expectation``.
+        name: Name of the intervention.
+        changed: The edited examples with their new labels. The meta columns ``table`` and ``modified`` have the names
+            of the original and of the edited table.
+        part: Name of the edited part.
+        flips: Whether to use only edits that change the label, or only edits that keep it.
     """
 
-    label: str
-    intervention: Intervention
-    expectation: Expectation
-    name: str = field(init=False)
-    version: int = field(init=False)
-    parts: tuple[str, ...] = field(init=False)
-    draws: int = field(init=False)
-    limit: int | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        for name in ("name", "version", "parts", "draws", "limit"):
-            object.__setattr__(self, name, getattr(self.intervention, name))
+    name: str
+    changed: Examples = field(repr=False, compare=False)
+    part: str
+    flips: bool
+    _: KW_ONLY
+    expects: str = GOLD2
 
     @property
-    def settings(self) -> tuple[str | int | bool, ...]:
-        return (*self.intervention.settings, "predicted as", self.label)
+    def parts(self) -> tuple[str, ...]:
+        return (self.part,)
 
-    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
-        predicted = pc.equal(answers, self.label).to_numpy(zero_copy_only=False)
-        return predicted & self.intervention.eligible(pool, positions, answers)
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return (self.changed.fingerprint,)
 
-    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        return self.intervention.changes(pool, positions, seed)
+    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
+        example = self.changed[uid]
+        if self.flips != (example.label != pool.value("label", pool.position(uid))):
+            return []
+        return [Changed(example, example.meta["modified"], clusters=(uid, f"table {example.meta['table']}"))]

@@ -1,193 +1,176 @@
-"""Compose NLI-XY examples of contexts and word pairs (Rozanova, Valentino and Freitas, 2024).
+"""The four intervention sets of natural logic: pairs of examples that differ only in the context or only in the words.
 
-A context is a sentence with a gap, "x". The first word of a pair fills the gap in the premise, the second word in the
-hypothesis. The label follows from the monotonicity of the context and the relation between the words.
+An example has a context (a sentence with a gap) and a pair of words, which fill the gap in premise and hypothesis.
+"I0" changes the context and its monotonicity, "I1" the words and their relation; both change the label. "I2" changes
+the context, "I3" the words; both keep monotonicity, relation and label.
+
+Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", section 3.1, table 4.
 """
 
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from heedful.records import DataError
-from heedful.records.example import content_id
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # names of the published files, for messages
-MONOTONICITIES = ("up", "down", "neither")
-REVERSED = {"leq": "geq", "geq": "leq", "eq": "eq", "none": "none"}
-SLOTS = {"s": "singular", "m": "mass", "p": "plural"}  # maps a word's grammar to the column of contexts that allow it
-HOLE = re.compile(r"\bx\b")
+from heedful.interventions.base import Changes, Intervention
+from heedful.records import DataError, Examples, generator
+from heedful.records.rows import LEAVES, NO_DRAW, STAYS, lists_of
 
-Row = tuple[int, Mapping[str, str]]  # number of the row, and its values by column
+VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
+SETS: dict[str, tuple[bool, ...]] = {  # table 4: for each variable, whether both examples of a pair have the same value
+    "I0": (False, True, False, True, False),
+    "I1": (True, False, True, False, False),
+    "I2": (False, True, True, True, True),
+    "I3": (True, False, True, True, True),
+}
+CHANGED = {"I0": "context", "I1": "insertion", "I2": "context", "I3": "insertion"}
+KEPT = {"context": "insertion", "insertion": "context"}
+IDS = {"context": "meta.context", "insertion": "meta.pair"}  # columns that name clusters
+MONOTONE = ("up", "down")  # monotonicities in table 1
+RELATED = ("leq", "geq", "none")  # relations in table 1
 
 
-def gold(monotonicity: str, relation: str) -> str:
-    """Return the gold label of an example, "entailment" or "non-entailment", by table 1 of the paper.
-
-    Beyond the table, synonyms ("eq") entail each other in every context, and in a context that is neither upward nor
-    downward monotone nothing else is entailed.
+class Design:
+    """Finds the matches of the examples in a pool: examples that differ from them as an intervention set demands.
 
     Args:
-        monotonicity: Monotonicity of the context: "up", "down" or "neither".
-        relation: Relation of the premise's word to the hypothesis's word: "leq" (boy, child), "geq", "eq" or "none".
-
-    Example:
-        >>> gold("up", "leq"), gold("down", "leq"), gold("down", "geq"), gold("up", "none")
-        ('entailment', 'non-entailment', 'entailment', 'non-entailment')
-    """
-    entailed = relation == "eq" or (monotonicity, relation) in (("up", "leq"), ("down", "geq"))
-    return "entailment" if entailed else "non-entailment"
-
-
-class Words(NamedTuple):
-    """An ordered pair of words, which fill the gap of a context in the premise and in the hypothesis.
+        pool: Examples with the meta columns context, insertion, monotonicity, relation and pair.
 
     Attributes:
-        premise: Word of the premise.
-        hypothesis: Word of the hypothesis.
-        relation: Relation of the first word to the second: "leq" (every boy is a child), "geq", "eq" or "none".
-        pair: Name of the pair, the same for both orders: "boy/child".
-        slots: The grammar of both words: "singular", "mass" or "plural". A context must allow all of them.
+        codes: Values of :data:`VARIABLES` (the context, for instance) as integers: [variables, examples].
+        inside: Whether each example is used: bool [examples].
+        left_out: Number of examples that are not used, by reason: "neither" if the monotonicity of the context is not
+            "up" or "down"; "eq" if the relation of the words is not "leq", "geq" or "none"; "repeated" if an earlier
+            example has the same context and the same words.
     """
 
-    premise: str
-    hypothesis: str
-    relation: str
-    pair: str
-    slots: frozenset[str]
-
-
-def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
-    """Read the word pairs of NLI-XY; each pair is returned in both orders.
-
-    Args:
-        rows: Rows of insertions.tsv.
-        where: Folder of the file with a final "/", for messages.
-
-    Raises:
-        DataError: If a column is missing, a grammar or relation is unknown, or an earlier row gives the same words
-            another relation.
-    """
-    pairs: list[Words] = []
-    relations: dict[tuple[str, str], tuple[str, int]] = {}
-    for row, values in rows:
-        at = f"{where}{PAIRS}, row {row}"
-        x, y, relation, *grammars = _column_values(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
-        _known(relation, "insertion_rel", REVERSED, at)
-        for column, grammar in zip(("x_grammar", "y_grammar"), grammars, strict=True):
-            _known(grammar, column, SLOTS, at)
-        before, first = relations.setdefault((x, y), (relation, row))
-        if before != relation:
+    def __init__(self, pool: Examples) -> None:
+        missing = [name for name in (*VARIABLES[:4], "pair") if name not in pool.meta]
+        if missing:
             raise DataError(
-                f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}. Correct one row."
+                f"Natural logic needs the column {missing[0]!r}, which these examples do not have. The columns are "
+                f"{', '.join(pool.meta) or 'none'}."
             )
-        pair = "/".join(sorted((x, y)))
-        slots = frozenset(SLOTS[g] for g in grammars)
-        pairs += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
-    return pairs
+        self.pool = pool
+        columns = {name: pool.table[f"meta.{name}"].to_pylist() for name in VARIABLES[:4]}
+        columns["gold"] = pool.table["label"].to_pylist()
+        self.codes = np.stack([_codes(columns[name]) for name in VARIABLES])
+        neither = ~np.isin(columns["monotonicity"], MONOTONE)
+        unknown = ~neither & ~np.isin(columns["relation"], RELATED)
+        repeated = ~neither & ~unknown
+        self.inside = np.zeros(len(pool), dtype=bool)
+        self.inside[np.unique(self.codes[:2], axis=1, return_index=True)[1]] = True
+        self.inside &= repeated
+        repeated &= ~self.inside
+        self.left_out = {"neither": int(neither.sum()), "eq": int(unknown.sum()), "repeated": int(repeated.sum())}
+        self._sharing = {name: self._positions_by_value(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
+
+    def _positions_by_value(self, codes: np.ndarray) -> list[np.ndarray]:
+        """Return the ascending positions of the used examples with each value of a variable."""
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
+        return [positions[self.inside[positions]] for positions in np.split(order, starts)]
+
+    def matches(self, name: str, i: int) -> np.ndarray:
+        """Return the positions of the used examples that match the example at position ``i``: int64, ascending.
+
+        Args:
+            name: Name of the intervention set, which keeps some variables and changes all others (:data:`SETS`).
+            i: Position of the example.
+        """
+        unchanged = KEPT[CHANGED[name]]
+        near = self._sharing[unchanged][self.codes[VARIABLES.index(unchanged), i]]
+        same = self.codes[:, near] == self.codes[:, i : i + 1]
+        return near[(same == np.array(SETS[name])[:, None]).all(axis=0)]
 
 
-class Sentence(NamedTuple):
-    """A context: a sentence with a gap.
+@dataclass(frozen=True)
+class InterventionSet(Intervention):
+    """One of the four sets: replaces each seed example (example to change) in turn by its matches.
+
+    All seed examples are eligible, whatever their prediction. "I0" and "I1" measure the total causal effect (TCE) of
+    context and words, "I2" and "I3" the direct causal effect (DCE).
 
     Attributes:
-        context: Hash of the sentence, 16 hexadecimal digits.
-        text: The sentence, with "x" as the gap.
-        monotonicity: "up", "down" or "neither".
-        operator: The word that causes the monotonicity, or "".
-        slots: The grammar of words that fit the gap: "singular", "mass" or "plural".
+        name: "I0" to "I3", see :data:`SETS`.
+        design: Finds the matches.
+        seeds: uids of the seed examples.
+        requested: Requested number of seed examples.
+        paired: Whether two sets share the seed examples.
     """
 
-    context: str
-    text: str
-    monotonicity: str
-    operator: str
-    slots: tuple[str, ...]
+    name: str
+    design: Design = field(repr=False, compare=False)
+    seeds: frozenset[str] = field(repr=False)
+    requested: int
+    paired: bool
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (CHANGED[self.name],)
+
+    @property
+    def settings(self) -> tuple[int | bool, ...]:
+        return self.requested, self.paired
+
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        seeds = pc.is_in(pool.uids.take(positions), value_set=pa.array(sorted(self.seeds), pa.string()))
+        return seeds.to_numpy(zero_copy_only=False) & super().eligible(pool, positions, answers)
+
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        matches = [self.design.matches(self.name, i) for i in positions.tolist()]
+        bases = np.repeat(positions, [len(each) for each in matches])
+        known = np.concatenate([positions[:0], *matches])
+        (part,) = self.parts
+        unchanged = pc.binary_join_element_wise(KEPT[part], pool.texts(IDS[KEPT[part]], bases), " ")
+        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], known), " ")
+        clusters = lists_of(pool.uids.take(bases), unchanged, changed)
+        draws = np.full(len(known), NO_DRAW, dtype=np.int16)
+        variant = pool.texts(f"meta.{part}", known)
+        return Changes(bases, draws, clusters, known=known, partner=pool.uids.take(known), variant=variant)
 
 
-def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
-    """Read the contexts of NLI-XY, and sort them by their content.
+def intervention_sets(design: Design, seeds: int, seed: int, paired: bool = False) -> list[InterventionSet]:
+    """Return the four intervention sets "I0" to "I3", each with a random sample of seed examples.
 
     Args:
-        rows: Rows of contexts.tsv.
-        where: Folder of the file with a final "/", for messages.
-
-    Raises:
-        DataError: If a column is missing, a context does not have exactly one gap, a monotonicity is unknown, a
-            cell for grammar is not "x" or "", or an earlier row gives the same context another monotonicity.
+        design: Finds the matches of the examples in the pool.
+        seeds: Number of seed examples per set (400 in the paper), or all examples if there are fewer.
+        seed: Seed of the run; the seed examples depend only on it and on the uids.
+        paired: If True, "I0" and "I2" share the seed examples, as do "I1" and "I3", and each seed example has matches
+            in both sets. If False, each set draws its own, as in the paper; some seed examples have no match.
     """
-    unsorted: list[Sentence] = []
-    first: dict[str, tuple[int, str]] = {}
-    for row, values in rows:
-        at = f"{where}{CONTEXTS}, row {row}"
-        names = ("context", "monotonicity", "operator", *SLOTS.values())
-        text, monotonicity, operator, *cells = _column_values(values, names, at)
-        if (holes := len(HOLE.findall(text))) != 1:
-            raise DataError(f"{at}: the context {text!r} has {holes or 'no'} x. Write one x as the gap for the words.")
-        _known(monotonicity, "monotonicity", MONOTONICITIES, at)
-        marks = dict(zip(SLOTS.values(), cells, strict=True))
-        for slot, mark in marks.items():
-            _known(mark, slot, ("x", ""), at)
-        context = content_id(text)[:16]
-        earlier, before = first.setdefault(context, (row, monotonicity))
-        if before != monotonicity:
-            raise DataError(
-                f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}. Correct one row."
-            )
-        slots = tuple(slot for slot, mark in marks.items() if mark)
-        unsorted.append(Sentence(context, text, monotonicity, operator, slots))
-    return sorted(unsorted)
+    inside = np.flatnonzero(design.inside).tolist()
+    sets = []
+    for name, part in CHANGED.items():
+        candidates = inside
+        if paired:
+            pair = [each for each in SETS if CHANGED[each] == part]
+            candidates = [i for i in inside if all(len(design.matches(each, i)) for each in pair)]
+        uids = _sample([design.pool.uid(i) for i in candidates], seeds, seed, part if paired else name)
+        expects = STAYS if SETS[name][-1] else LEAVES
+        sets.append(InterventionSet(name, design, frozenset(uids), seeds, paired, expects=expects))
+    return sets
 
 
-def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> Iterator[dict[str, str]]:
-    """Compose each pair of words, in both orders, with each context in which both words fit grammatically.
-
-    A repeated pair counts once. A repeated context yields its examples again, with "#2" appended to their uids.
-
-    Args:
-        contexts: Rows of contexts.tsv.
-        pairs: Rows of insertions.tsv.
-        where: Folder of both files with a final "/", for messages.
-
-    Yields:
-        Examples as dictionaries with the keys ``uid``, ``premise``, ``hypothesis``, ``gold``, ``context`` (hash of the
-        sentence), ``insertion`` (both words in order), ``pair`` (both words sorted), ``monotonicity``, ``relation`` and
-        ``operator``. The examples do not depend on the order of the rows.
-
-    Raises:
-        HeedfulError: If a row is wrong, see :func:`word_pairs` and :func:`sentences`; the message has file and row.
-    """
-    words = word_pairs(pairs, where)
-    repeats: Counter[str] = Counter()
-    for context, text, monotonicity, operator, slots in sentences(contexts, where):
-        prefix, suffix = HOLE.split(text)
-        fitting = dict.fromkeys(each[:4] for each in words if each.slots <= {*slots})
-        for premise, hypothesis, relation, pair in fitting:
-            uid = f"{context}/{premise}|{relation}|{hypothesis}"
-            repeats[uid] += 1
-            yield {
-                "uid": f"{uid}#{repeats[uid]}" if repeats[uid] > 1 else uid,
-                "premise": prefix + premise + suffix,
-                "hypothesis": prefix + hypothesis + suffix,
-                "gold": gold(monotonicity, relation),
-                "context": context,
-                "insertion": f"{premise}|{hypothesis}",
-                "pair": pair,
-                "monotonicity": monotonicity,
-                "relation": relation,
-                "operator": operator,
-            }
+def without_unneeded(design: Design, sets: Sequence[InterventionSet]) -> tuple[Design, list[InterventionSet]]:
+    """Leave out of the pool what is neither a seed example nor a match; return its design, and the same sets for it."""
+    needed = np.zeros(len(design.pool), dtype=bool)
+    for one_set in sets:
+        for i in np.flatnonzero(design.inside).tolist():
+            if design.pool.uid(i) in one_set.seeds:
+                needed[i] = True
+                needed[design.matches(one_set.name, i)] = True
+    smaller = Design(design.pool.take(np.flatnonzero(needed)))
+    return smaller, [replace(one_set, design=smaller) for one_set in sets]
 
 
-def _column_values(values: Mapping[str, str], names: Collection[str], at: str) -> list[str]:
-    """Return the values of some columns in a row, without outer spaces; raise DataError if a column is missing."""
-    for name in names:
-        if name not in values:
-            raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")
-    return [values[name].strip() for name in names]
+def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
+    """Draw ``n`` of the uids at random, independently for each purpose; a smaller ``n`` draws a subset."""
+    return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
 
 
-def _known(value: str, name: str, allowed: Collection[str], at: str) -> None:
-    if value not in allowed:
-        listed = " or ".join(v or "nothing" for v in allowed)
-        raise DataError(f"{at}: the column {name} does not allow {value!r}. Write {listed}.")
+def _codes(values: Sequence[str]) -> np.ndarray:
+    return np.unique(np.asarray(values, dtype=object).astype(str), return_inverse=True)[1]

@@ -1,14 +1,14 @@
-"""Replace examples by siblings: examples with the same content in one part, and another gold label."""
+"""Replace examples by siblings, which have the same content in one part, and another gold label."""
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from heedful.interventions.base import Changes, EveryExample, Expectation
+from heedful.interventions.base import Changes, Intervention
 from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key
 from heedful.records.partners import row_numbers
 from heedful.records.randomness import random_order
-from heedful.records.rows import lists_of
+from heedful.records.rows import LEAVES, lists_of
 
 
 class Families:
@@ -23,12 +23,7 @@ class Families:
     """
 
     def __init__(
-        self,
-        pool: Examples,
-        part: str,
-        default: str | None,
-        within: str | None = None,
-        kind: TaskKind = CLASSIFICATION,
+        self, pool: Examples, part: str, default: str | None, within: str | None = None, kind: TaskKind = CLASSIFICATION
     ) -> None:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
@@ -45,12 +40,8 @@ class Families:
     def siblings(self, i: int) -> np.ndarray:
         """Return the positions of all siblings of the example at position ``i``: int64.
 
-        A sibling is an example of the same family, so that the content of the shared part (``part``) is the same. A
-        sibling also meets three conditions:
-
-        - The sibling has another content in at least one part that is not shared.
-        - The sibling has a gold label, and this label differs from the gold label of example ``i``.
-        - The default label, if there is one, is wrong for the sibling.
+        A sibling is an example of the same family with other content in a part that is not shared, and with another
+        gold label. The default label, if there is one, is wrong for the sibling.
         """
         members = self._members[self._family[i]]
         has_other_gold = (self._gold[members] != self._gold[i]) & self._default_is_wrong[members]
@@ -62,7 +53,7 @@ class Families:
 
 
 @dataclass(frozen=True)
-class Siblings(EveryExample):
+class Siblings(Intervention):
     """Replace each example by its siblings (see :meth:`Families.siblings`): one part stays, all other parts change.
 
     On MNLI, for example, a premise stays and one of its hypotheses takes the place of another.
@@ -75,12 +66,10 @@ class Siblings(EveryExample):
 
     part: str
     families: Families = field(repr=False, compare=False)
-    draws: int
+    _: KW_ONLY
     name: str = "sibling"
-    version: int = 1
-    expectation: Expectation = "change"
-    limit: int | None = None
-    settings: tuple[str | int | bool, ...] = ()
+    draws: int = field()
+    expects: str = LEAVES
 
     @property
     def parts(self) -> tuple[str, ...]:

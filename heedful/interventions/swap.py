@@ -1,23 +1,23 @@
 """The swap of the Counterfactual Attentiveness Test (CAT, section 3.3): another example lends one of its parts."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.interventions.base import Changes, Expectation
+from heedful.interventions.base import Changes, Intervention
 from heedful.records import Examples, random_key
 from heedful.records.randomness import integers
-from heedful.records.rows import lists_of
+from heedful.records.rows import LEAVES, lists_of
 
 DRAWN = 2  # version of the algorithm that draws partners
 BLOCKS = 32  # number of blocks of four attempts, after which a partner is drawn from a list of all partners
 
 
 @dataclass(frozen=True)
-class Swap:
+class Swap(Intervention):
     """Replace a part of an example by the same part of a random example, the partner.
 
     Each draw picks the partner uniformly from the unrelated examples. An unrelated example shares no content of a part
@@ -27,8 +27,8 @@ class Swap:
     Attributes:
         part: Name of the part to swap, or several names joined by "+"; several parts come from the same partner.
         default_label: Examples that are predicted as this label are not changed; None makes all examples eligible.
-        draws: Number of partners per example (the paper's k).
         within: A meta column, such as "split", in which an example and its partner must agree; None for no restriction.
+        draws: Number of partners per example (the paper's k).
 
     Example:
         >>> from heedful.records import Example, Examples
@@ -40,12 +40,12 @@ class Swap:
 
     part: str
     default_label: str | None
-    draws: int = 5
+    _: KW_ONLY
+    within: str | None = None
     name: str = "swap"
     version: int = 3
-    expectation: Expectation = "change"
-    limit: int | None = None
-    within: str | None = None
+    draws: int = 5
+    expects: str = LEAVES
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -56,9 +56,10 @@ class Swap:
         return tuple(self.part.split("+"))
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        eligible = super().eligible(pool, positions, answers)
         if self.default_label is None:
-            return np.ones(len(positions), dtype=bool)
-        return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
+            return eligible
+        return eligible & pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
     def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
         """Draw a partner, which lends the part, for each base example.

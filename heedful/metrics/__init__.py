@@ -4,7 +4,7 @@ from heedful.metrics import accuracy, attentiveness, default_label, naive_partia
 from heedful.metrics.attributions import metric as attributions
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic import causal_effects, two_class
-from heedful.metrics.number import Curve, Number, Settings
+from heedful.metrics.number import Counts, Number, Settings
 from heedful.metrics.tables import challenge, counterfactual_tables, evidence, transitions
 from heedful.records import SettingError
 
@@ -14,15 +14,15 @@ MODULES = accuracy, reading_comprehension, *TESTS, *TABLES, causal_effects, two_
 METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # in the order of tables
 
 
-def register(metric: Metric) -> None:
-    """Add a metric to ``METRICS``, under its name.
+def register(metric: Metric, replaces: bool = False) -> None:
+    """Add a metric to ``METRICS``, under its name; with ``replaces``, in place of another metric of this name.
 
     Raises:
-        HeedfulError: A metric has this name already.
+        HeedfulError: Another metric has this name.
     """
-    if metric.name in METRICS:
+    if metric.name in METRICS and not replaces:
         raise SettingError(f"There is a metric {metric.name!r} already. Give yours another name.")
     METRICS[metric.name] = metric
 
 
-__all__ = ["METRICS", "Curve", "Metric", "Number", "Settings", "register"]
+__all__ = ["METRICS", "Counts", "Metric", "Number", "Settings", "register"]

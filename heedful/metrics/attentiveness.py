@@ -3,8 +3,8 @@
 In extractive question answering (CAT, §4), it is how often an answer becomes "no answer".
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,16 +12,16 @@ import pyarrow as pa
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.hits import SwapSettings, alike, eligible, hits, is_answer, is_distractor
 from heedful.metrics.metric import Metric
-from heedful.metrics.number import Curve, Number
+from heedful.metrics.number import Counts, Number
 from heedful.metrics.one_text import ONE_TEXT, OneText
 from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
 from heedful.records import MANY, SPAN, TEXT, Context, Measurement, MetricName, printable
 from heedful.records.answers import NO_ANSWER
-from heedful.records.rows import BASE, rows_with
+from heedful.records.rows import BASE, rows_with, strings
 
 QUOTED = 40  # characters of an answer that a message quotes
-FEW = 2  # if more labels are never predicted, they share a line
+COMMONEST = 3  # answers that a message quotes
 KEPT, WITH_INVALID = "kept", "with_invalid"  # statistics
 DEFAULT_UNSEEN = "default_label_unseen"
 NOT_SWAPPED = "no example of it was swapped"
@@ -33,7 +33,7 @@ WITHHELD = "half of the changed inputs or more get one text that no base input g
 
 def attentiveness(
     rows: pa.Table, part: str, context: Context, flags: tuple[str, ...] | None = None
-) -> Iterator[Number]:
+) -> Iterator[Number | Counts]:
     """Measure attentiveness to a part: the share of predictions that change when the part is swapped.
 
     A swap replaces the part by the same part of another example, the partner. Each example is swapped once per draw;
@@ -61,6 +61,8 @@ def attentiveness(
         - ``name/from_<label>``, or ``name/kept/from_<label>`` for a distractor: the same over the examples predicted as
           a label, for at most :data:`~heedful.records.MANY` labels;
         - ``name/eligible``, but not for a distractor: share of eligible examples.
+
+        Counts of the part: "eligible" examples, and "swapped" examples whose swaps count.
     """
     name = MetricName("attentiveness", context.data, part)
     is_kept = is_distractor(part, context)  # counts all examples, since a distractor must not create an answer either
@@ -87,13 +89,12 @@ def attentiveness(
         measure(swaps.hit, swaps.counted, none),
         headline=True,
         changed=swaps.base_answered,
-        curve=Curve("attentiveness", f"{'kept' if is_kept else 'attentiveness'}: {part}", "attentiveness"),
     )
     yield headline
     if context.kind is SPAN:
         answered = swaps.counted & ~rows_with(rows, y=NO_ANSWER)
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"
-        changed = measure(~alike(rows, answered, context.kind), answered, reason)
+        changed = measure(~alike(rows, context.kind), answered, reason)
         yield Number(name._replace(statistic="changed"), changed)
     else:
         if context.default_label is not None and not is_kept:
@@ -102,20 +103,20 @@ def attentiveness(
         if (base & ~is_answer(rows)).any() or (swaps.swapped & ~swaps.counted).any():
             statistic = f"{KEPT}/{WITH_INVALID}" if is_kept else WITH_INVALID
             yield Number(name._replace(statistic=statistic), measure(swaps.hit, swaps.swapped, none))
-        of_labels = []
         for label in _labels_to_report(context):
             full = headline.name._replace(slice=f"from_{slice_of_label(label)}")
             reason = f"no example that was swapped is predicted as {label!r}"
-            measured = measure(swaps.hit, swaps.counted & rows_with(rows, y=label), reason)
-            curve = Curve(f"attentiveness to {part} by predicted label", label)
-            of_labels.append(Number(full, measured, curve=None if is_kept else curve))
-        yield from of_labels if is_kept else _with_few_undefined(of_labels)
+            yield Number(full, measure(swaps.hit, swaps.counted & rows_with(rows, y=label), reason))
     for text, of_slice in slices_of(rows, context.slices):
         in_slice = measure(swaps.hit, swaps.counted & of_slice, NOT_SWAPPED if is_kept else NOTHING)
         yield Number(headline.name._replace(slice=text), in_slice)
     if not is_kept:
         share = Measurement(counts / n, n) if n else Measurement(None, 0, reason="no example was predicted")
         yield Number(name._replace(statistic="eligible"), share)
+    swapped = columns.where(swaps.base_answered & rows_with(rows, draw=0))
+    yield {part: {"eligible": counts, "swapped": swapped.examples}}
+    if one_text is not None:
+        yield {"one_text": {part: one_text}}
 
 
 def _labels_to_report(context: Context) -> list[str]:
@@ -125,22 +126,6 @@ def _labels_to_report(context: Context) -> list[str]:
     """
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]
-
-
-def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Yield the numbers, one per predicted label. If more than two are undefined, they share one table line.
-
-    No value changes. For the shared line, the undefined numbers lose their own lines (``label`` ""), and one more
-    ``Number`` follows, whose ``text`` tells how many numbers are undefined.
-    """
-    never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
-    if len(never) <= FEW:
-        yield from of_labels
-        return
-    for number in of_labels:
-        yield replace(number, label="") if number in never else number
-    text = f"undefined: {len(never)} labels are never predicted"
-    yield Number(of_labels[-1].name, None, "from_...", level=1, text=text)
 
 
 def _why_none(rows: pa.Table, context: Context) -> str:
@@ -167,6 +152,16 @@ def is_default_unseen(rows: pa.Table, context: Context) -> bool:
     return is_text and not any(rows_with(rows, **{column: label}).any() for column in ("y", "y2", "gold"))
 
 
+def unseen_default(rows: pa.Table, context: Context) -> list[str]:
+    """Return a default label that is no answer (:func:`is_default_unseen`), and the most frequent answers; empty
+    otherwise.
+    """
+    if context.default_label is None or not is_default_unseen(rows, context):
+        return []
+    answers = Counter(strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y"))
+    return [context.default_label, *sorted(answers, key=lambda text: (-answers[text], text))[:COMMONEST]]
+
+
 def unseen_default_text(label: str, answers: Sequence[str]) -> str:
     """Return a sentence about a default label that is no answer, with the most frequent answers."""
     quoted = ", ".join(repr(printable(text)[:QUOTED]) for text in answers)
@@ -178,8 +173,7 @@ def unseen_default_text(label: str, answers: Sequence[str]) -> str:
 
 def parts_of(context: Context) -> list[str]:
     """Return the names of the swapped parts; parts that must not matter (distractors) are last."""
-    settings = SwapSettings.from_context(context)
-    return [*settings.swap, *settings.distractors]
+    return [part for part, _ in SwapSettings.from_context(context).swap]
 
 
 def headline_of(part: str, context: Context) -> MetricName:
@@ -190,22 +184,17 @@ def headline_of(part: str, context: Context) -> MetricName:
     return MetricName("attentiveness", context.data, part, statistic)
 
 
-def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number | Counts]:
     """Yield all numbers of the attentiveness evaluation, for each swapped part."""
     for part in parts_of(context):
         yield from attentiveness(rows, part, context)
+    if unseen := unseen_default(rows, context):
+        yield {DEFAULT_UNSEEN: unseen}
 
 
-def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
-    """Return 1 for each swap that is a hit, 0 for the other swaps that count (:func:`~heedful.metrics.hits.hits`), and
-    NaN for other rows: float64 [rows].
-    """
-    values = np.full(rows.num_rows, np.nan)
-    for part in parts_of(context):
-        swaps = hits(rows, part, context)
-        values[swaps.counted] = swaps.hit[swaps.counted]
-    return values
+def headlines(context: Context) -> list[MetricName]:
+    """Return the name of the main number of every swapped part."""
+    return [headline_of(part, context) for part in parts_of(context)]
 
 
-STATISTICS = "to_default", WITH_INVALID, "eligible", "changed", KEPT, f"{KEPT}/{WITH_INVALID}"
-METRIC = Metric("attentiveness", numbers, STATISTICS, verdicts=verdicts)
+METRIC = Metric("attentiveness", numbers, headlines)

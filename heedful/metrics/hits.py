@@ -1,18 +1,19 @@
-"""Find the swaps that attentiveness counts, and the hits among them, such as changed predictions (CAT, §3.3, §4).
+"""Whether changes of inputs had the expected effect on predictions, and which swaps attentiveness counts.
 
-A swap replaces a part of an example, such as the premise, by the part of another example.
+A swap replaces a part of an example, such as the premise, by the part of another example (CAT, §3.3, §4).
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from heedful.interventions.tables.allowed_transitions import Rule, allowed
 from heedful.metrics.number import Settings
 from heedful.records import NO_LABEL, Context, TaskKind
-from heedful.records.rows import codes, rows_with
+from heedful.records.rows import BASE, GOLD2, JUDGED, LEAVES, STAYS, TRANSITIONS, codes, rows_with, strings
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,16 @@ class SwapSettings(Settings):
     """Settings of attentiveness.
 
     Attributes:
-        swap: Parts that are swapped, and that a model should read.
-        distractors: Parts that are swapped, but that must not matter.
+        swap: Pairs of a swapped part and its expectation: "leaves" for a part that the model should read, "stays" for a
+            distractor, a part that must not matter.
     """
 
-    swap: tuple[str, ...]
-    distractors: tuple[str, ...] = ()
+    swap: Sequence[tuple[str, str]]
+
+    @property
+    def parts(self) -> list[str]:
+        """Swapped parts that the model should read."""
+        return [part for part, expects in self.swap if expects == LEAVES]
 
 
 class Hits(NamedTuple):
@@ -54,7 +59,7 @@ def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
 
 def is_distractor(part: str, context: Context) -> bool:
     """Whether a swapped part is a distractor, on which answers should not depend."""
-    return part in SwapSettings.from_context(context).distractors
+    return dict(SwapSettings.from_context(context).swap)[part] == STAYS
 
 
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
@@ -78,15 +83,72 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
     """
     swapped = rows_with(rows, intervention="swap", part=part) & _is_other(rows, part, context)
     before = swapped & is_answer(rows)
-    holds = context.kind.alike if is_distractor(part, context) else context.kind.heeds
-    return Hits(swapped, before, before & is_answer(rows, "y2"), _compare(rows, swapped, holds))
+    hit = np.zeros(rows.num_rows, dtype=bool)
+    expects = STAYS if is_distractor(part, context) else LEAVES
+    hit[swapped] = met(rows.filter(pa.array(swapped)), context.kind, expects=expects)
+    return Hits(swapped, before, before & is_answer(rows, "y2"), hit)
 
 
-def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
-    """Whether the answers before and after a change count as the same for a kind of task: bool [rows]; False for rows
-    outside the mask ``among``, bool [rows].
+def met(rows: pa.Table, kind: TaskKind, rule: Rule = "union", expects: str | None = None) -> np.ndarray:
+    """Whether the prediction after each change meets the expectation in the column ``expects``: bool [rows].
+
+    :mod:`heedful.records.rows` describes expectations. Rows without one are False. A missing answer counts as one more
+    label.
+
+    Args:
+        rows: Rows of changed examples; base rows are False.
+        kind: Kind of task, which decides which answers are right, and which are alike.
+        rule: How several edits of a table combine their allowed changes of the label, see
+            :func:`~heedful.interventions.tables.allowed_transitions.transitions`.
+        expects: Expectation of all rows, in place of the column.
+
+    Example:
+        >>> from heedful.records import CLASSIFICATION
+        >>> rows = pa.table({"y": ["a", "a", "a"], "y2": ["b", "b", "a"], "gold2": [None, "b", None],
+        ...                  "expects": ["stays", "gold2", "stays"]})
+        >>> met(rows, CLASSIFICATION).tolist(), met(rows, CLASSIFICATION, expects="leaves").tolist()
+        ([False, True, True], [True, True, False])
     """
-    return _compare(rows, among, kind.alike)
+
+    def is_met(expects: str, y: str, y2: str, gold: str | None) -> bool:
+        if expects == STAYS:
+            return kind.alike(y, y2)
+        if expects == LEAVES:
+            return kind.heeds(y, y2)
+        if expects == GOLD2:
+            return gold is not None and kind.score(y2, kind.parse_gold(gold)) >= 0.5
+        expectation, _, key = expects.partition("/")
+        if expectation == TRANSITIONS:
+            return NO_LABEL not in (y, y2) and allowed(key, y, y2, rule)
+        return expects == f"{JUDGED}/yes"
+
+    columns = [codes(rows, name) for name in ("y", "y2", "gold2")]
+    columns.insert(0, codes(rows, "expects") if expects is None else (np.zeros(rows.num_rows, np.int32), [expects]))
+    distinct, inverse = np.unique(np.stack([numbers for numbers, _ in columns]), axis=1, return_inverse=True)
+    cases = ([texts[k] for k, (_, texts) in zip(case, columns, strict=True)] for case in distinct.T.tolist())
+    values = (bool(expects) and y2 is not None and is_met(expects, y, y2, gold) for expects, y, y2, gold in cases)
+    return np.fromiter(values, bool, distinct.shape[1])[inverse.ravel()]
+
+
+def verdicts(rows: pa.Table, kind: TaskKind) -> np.ndarray:
+    """Return the score of every prediction on an unchanged example with a gold label, and for each changed example with
+    an expectation 1 if the prediction meets the expectation, else 0; NaN for other rows, and for changes with a missing
+    answer: float64 [rows].
+    """
+    is_base = rows_with(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
+    values = np.full(rows.num_rows, np.nan)
+    answered = rows.select(["y", "gold"]).filter(pa.array(is_base))
+    values[is_base] = kind.scores(strings(answered, "y"), strings(answered, "gold"))
+    counts = (
+        ~rows_with(rows, intervention=BASE) & ~rows_with(rows, expects="") & is_answer(rows) & is_answer(rows, "y2")
+    )
+    values[counts] = met(rows.filter(pa.array(counts)), kind)
+    return values
+
+
+def alike(rows: pa.Table, kind: TaskKind) -> np.ndarray:
+    """Whether the answers before and after each change count as the same for a kind of task: bool [rows]."""
+    return met(rows, kind, expects=STAYS)
 
 
 def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
@@ -95,16 +157,3 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
     """
     default = None if is_distractor(part, context) else context.default_answer
     return np.ones(rows.num_rows, dtype=bool) if default is None else ~rows_with(rows, y=default)
-
-
-def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
-    """Whether ``holds`` is true of the answers before and after a change: bool [rows]; False for rows outside the mask
-    ``among``, bool [rows]. ``holds`` is called once for each distinct pair of answers.
-    """
-    changed = rows.select(["y", "y2"]).filter(pa.array(among))
-    result = np.zeros(rows.num_rows, dtype=bool)
-    (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")
-    pairs, inverse = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)
-    texts = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
-    result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in texts), bool, len(pairs))[inverse]
-    return result

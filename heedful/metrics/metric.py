@@ -1,35 +1,28 @@
 """A metric: one function from the rows of an evaluation to its numbers."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.hits import is_answer
-from heedful.metrics.number import Number, Numbers, charts, measured
-from heedful.metrics.slices import slice_of_label
-from heedful.records import NO_LABEL, Chart, Context, Measurement, MetricName
-from heedful.records.numbers import Unit
-from heedful.records.rows import BASE, UNREAD, require_canonical, rows_with, schema
+from heedful.metrics.number import Counts, Number, Numbers, measured, merged_counts
+from heedful.records import NO_LABEL, Context, Measurement, MetricName
+from heedful.records.rows import BASE, UNREAD, require_canonical, rows_with
 
 READ = "read"
 UNREAD_CHANGES, MOST_UNREAD = "unread_changes", 0.05  # flag, and the largest share of unread changes without it
 NO_ANSWERS, MOST_WITHOUT = "no_answers", 0.05  # flag, and the largest share of missing answers without it
 TOO_MANY_WITHOUT = 0.5  # share of missing answers above which a number is undefined
 WITHOUT_BASE, WITHOUT_CHANGED = "no_answer/base", "no_answer/changed"
-UNITS: dict[str, Unit | None] = {  # units of the statistics below a headline; None for the unit of the headline
-    UNREAD: "percent",
-    READ: None,
-    WITHOUT_BASE: "percent",
-    WITHOUT_CHANGED: "percent",
-}
 
 
 def name_below(name: MetricName, statistic: str) -> MetricName:
-    """Return the name of a statistic, such as "unread", that tables show below the number with the given name.
+    """Return the name of a statistic, such as "unread", of the number with the given name.
 
     Example:
         >>> str(name_below(MetricName("natural_logic", "nlixy", "context", "tce"), "read"))
@@ -48,59 +41,55 @@ class Metric:
 
     Attributes:
         name: Name of the metric, and of its evaluation.
-        numbers: Pure function from rows and context to numbers, in the order of tables. For empty rows, it still
-            returns the numbers that have curves over epochs.
-        statistics: Statistics without curves that training may monitor; None for any statistic.
+        numbers: Pure function from rows and context to numbers, in the order of tables, and to counts for results.json.
+        headlines: Returns the names of the numbers that training shows as curves over epochs, before there are rows; by
+            default one number, "<name>/<data>".
+        families: Families of the numbers, the first component of their names; by default the name of the metric.
+        words: Labels of numbers in tables. A key is family and statistic, as in "natural_logic/tce", followed by "/*"
+            for the slices of the number. The placeholders {part} and {data} are filled; None hides the number. Numbers
+            without a key have a label that is derived from their name.
         whole_examples: Whether the statistic "read" omits all changes of an example if one of them is unread.
+        omits_unread: Whether the numbers omit unread changes themselves, so that there is no statistic "read".
         rows: Name of the evaluation whose rows the metric reads, ``rows/<rows>.parquet``; by default ``name``.
-        verdicts: Returns, for each row, the value that the metric averages: 1 if the prediction is right or has the
-            expected effect, 0 if not; NaN for rows that do not count: float64 [rows]. None without such a value.
+        in_classes: Replaces the answers in rows by the classes that the metric judges; None for no classes.
     """
 
     name: str
-    numbers: Callable[[pa.Table, Context], Iterable[Number]]
-    statistics: tuple[str, ...] | None = None
+    numbers: Callable[[pa.Table, Context], Iterable[Number | Counts]]
+    headlines: Callable[[Context], Iterable[MetricName]] | None = None
+    families: tuple[str, ...] = ()
+    words: Mapping[str, str | None] = field(default_factory=dict)
     whole_examples: bool = False
+    omits_unread: bool = False
     rows: str = ""
-    verdicts: Callable[[pa.Table, Context], np.ndarray] | None = None
+    in_classes: Callable[[pa.Table, Context], pa.Table] | None = None
 
     @property
     def evaluation(self) -> str:
         """Name of the evaluation whose rows the metric reads: ``rows`` if given, else the name of the metric."""
         return self.rows or self.name
 
-    def charts(self, context: Context) -> tuple[Chart, ...]:
-        """Return the charts of the metric over training epochs; they do not depend on rows."""
-        return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
+    def curves(self, context: Context) -> list[MetricName]:
+        """Return the names of the numbers that training shows as curves over epochs."""
+        return [MetricName(self.name, context.data)] if self.headlines is None else list(self.headlines(context))
 
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether the metric may yield a number with the name ``metric``, so that training may monitor this number.
 
-        A number with a curve is one that :meth:`charts` draws over training epochs. Its short name is its name without
-        statistic and slice, such as "attentiveness/mnli/premise". Valid names are:
-
-        - the names and short names of numbers with a curve;
-        - if ``statistics`` is None, a short name followed by "/" and any text;
-        - else, a short name followed by "/" and a name in ``statistics``, "unread", "read", "no_answer/base",
-          "no_answer/changed", "<label>" (the slice of a label), or "from_<label>".
+        The name must be the name of a curve, or begin with family, data and part of a curve, or with another family of
+        the metric and the data, as in "loss/mnli".
         """
-        curves = [name for chart in self.charts(context) for name in chart.curves.values()]
-        without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
-        if metric in without_ends | set(map(str, curves)):
-            return True
-        if self.statistics is None:
-            return any(metric.startswith(f"{name}/") for name in without_ends)
-        labels = [slice_of_label(label) for label in context.labels]
-        words = {*self.statistics, *UNITS, *labels, *(f"from_{label}" for label in labels)}
-        headlines = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
-        return any(metric == f"{name}/{word}" for name in headlines for word in words)
+        curves = self.curves(context)
+        prefixes = {str(name._replace(statistic="", slice="")) for name in curves}
+        prefixes |= {f"{family}/{context.data}" for family in self.families[1:] if curves}
+        return metric in map(str, curves) or any(f"{metric}/".startswith(f"{prefix}/") for prefix in prefixes)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
         """Compute the numbers by :meth:`evaluate`; map the name of each number to its value and interval."""
-        return measured(self.evaluate(rows, context))
+        return measured(self.evaluate(rows, context)[0])
 
-    def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
-        """Compute the numbers from rows. A number with ``changed`` rows is followed by statistics of these rows.
+    def evaluate(self, rows: pa.Table, context: Context) -> tuple[list[Number], dict[str, Any]]:
+        """Compute numbers and counts from rows. A number with ``changed`` rows is followed by statistics of these rows.
 
         A change is unread if it lies outside the tokens that the model reads, for instance behind the truncation. The
         statistics are ``unread``, the share of unread changes; ``read``, the number without unread changes, if any
@@ -112,10 +101,14 @@ class Metric:
             HeedfulError: The rows are not in their canonical order, in which the rows of an example are adjacent.
         """
         require_canonical(rows)
-        numbers = list(self.numbers(rows, context))
+        yielded = list(self.numbers(rows, context))
+        numbers = [number for number in yielded if isinstance(number, Number)]
+        counts: dict[str, Any] = {}
+        for item in yielded:
+            counts = counts if isinstance(item, Number) else merged_counts(counts, item)
         changes = {number.name: number.changed for number in numbers if number.changed is not None}
         if not changes:
-            return numbers
+            return numbers, counts
         without = {name: shares_of_missing_answers(rows, changed) for name, changed in changes.items()}
         worst: dict[tuple[str, str], float] = {}  # largest share of missing answers by data and part
         for name, shares in without.items():
@@ -130,13 +123,15 @@ class Metric:
             name = number.name
             if name.statistic not in ("eligible", "accuracy"):  # these are over all examples, also without an answer
                 number = _flag_missing(number, worst.get((name.data, name.part), worst_of_all))
-            if name not in changes or number.measured is None:
+            if name not in changes:
                 result.append(number)
                 continue
-            number, statistics = _with_unread(number, rows, changes[name] & has_answer, is_unread, of_read)
+            number, statistics = _with_unread(
+                number, rows, changes[name] & has_answer, is_unread, None if self.omits_unread else of_read
+            )
             statistics |= without[name] if any(m.value for m in without[name].values()) else {}
-            result += [number, *(_number_below(number, statistic, m) for statistic, m in statistics.items())]
-        return result
+            result += [number, *(Number(name_below(name, statistic), m) for statistic, m in statistics.items())]
+        return result, counts
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
         """Return the rows without unread changes, which lie outside the tokens that the model reads.
@@ -152,7 +147,7 @@ class Metric:
 
 
 def _with_unread(
-    number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers]
+    number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers] | None
 ) -> tuple[Number, dict[str, Measurement]]:
     """Measure how many changes behind a number are unread: they do not reach the model, for instance because they lie
     behind the truncation.
@@ -162,7 +157,7 @@ def _with_unread(
         rows: All rows.
         changed: Changed rows that the number is computed from, and that got an answer: bool [rows].
         is_unread: Whether the change of a row is unread: bool [rows].
-        of_read: Computes the measurements, by name, from the rows without unread changes.
+        of_read: Computes the measurements, by name, from the rows without unread changes; None if they are these.
 
     Returns:
         The number, flagged if more than 5 % of ``changed`` are unread. And a dictionary: "unread" maps to this share,
@@ -170,12 +165,13 @@ def _with_unread(
         that the model reads are unknown, or if the number is undefined since too few inputs got an answer.
     """
     headline = number.measured
-    assert headline is not None
     has_too_few = headline.value is None and NO_ANSWERS in headline.flags
     if not changed.any() or rows[UNREAD].filter(pa.array(changed)).null_count or has_too_few:
         return number, {}
     share = float(is_unread[changed].mean())
     statistics = {UNREAD: Measurement(share, int(changed.sum()))}
+    if of_read is None:
+        return number, statistics
     if share:
         read = of_read()[number.name]
         if read.value is None and headline.value is not None:
@@ -184,29 +180,6 @@ def _with_unread(
         statistics[READ] = read
     flags = (UNREAD_CHANGES,) if share > MOST_UNREAD else ()
     return replace(number, measured=replace(headline, flags=(*headline.flags, *flags))), statistics
-
-
-def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
-    """Create the number that tables show in a line below a given number, such as its share of unread changes.
-
-    Args:
-        number: The given number. If it has no line in tables, the created number has none either.
-        statistic: Key of :data:`UNITS`, such as "unread". The name of the created number is the name of ``number``
-            followed by this key. If the key is "unread" and the share is 0, the created number has no line.
-        m: Measurement of the created number.
-    """
-    has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
-    return replace(
-        number,
-        name=name_below(number.name, statistic),
-        measured=m,
-        label=statistic if has_line else "",
-        level=(number.level or 0) + 1,
-        unit=UNITS[statistic] or number.unit,
-        headline=False,
-        changed=None,
-        curve=None,
-    )
 
 
 def shares_of_missing_answers(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
@@ -238,10 +211,10 @@ def _flag_missing(number: Number, without: float) -> Number:
     ``without`` is the share of missing answers.
     """
     m = number.measured
-    if m is None or without <= MOST_WITHOUT:
+    if without <= MOST_WITHOUT:
         return number
     flags = (*m.flags, NO_ANSWERS)
     if without <= TOO_MANY_WITHOUT:
         return replace(number, measured=replace(m, flags=flags))
     reason = "more than half of the answers are none"
-    return replace(number, measured=Measurement(None, m.n, flags=flags, reason=reason))
+    return replace(number, measured=Measurement(None, m.n, flags=flags, reason=reason, unit=m.unit))

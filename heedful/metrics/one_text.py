@@ -15,26 +15,18 @@ ONE_TEXT = "one_text"  # the flag
 
 
 class OneText(NamedTuple):
-    """An answer in free text, such as an error message, that a model gives to many changed inputs, but to no unchanged
-    input.
-
-    Attributes:
-        text: The answer.
-        n: Number of changed inputs with this answer.
-        total: Number of changed inputs.
-    """
+    """An answer in free text that many changed inputs get, but no unchanged input."""
 
     text: str
-    n: int
-    total: int
+    n: int  # number of changed inputs with this answer
+    total: int  # number of changed inputs
 
     @classmethod
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
         """Find the most frequent answer to inputs with the part swapped, among answers that no unchanged input gets.
 
-        Returns:
-            The answer, if at least 5 changed inputs and at least 10 % of them get it; else None. None also if answers
-            are labels. In reading comprehension, "no answer" is left out, since it is an expected answer.
+        The result is None if fewer than 5 changed inputs, or fewer than 10 % of them, get the answer, or if answers are
+        labels. In reading comprehension, "no answer" is left out, since it is an expected answer.
         """
         if context.kind.has_labels:
             return None
@@ -49,8 +41,5 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether the model gave the answer :attr:`text` to at least half of the changed inputs.
-
-        If so, the attentiveness (share of answers that change) is not reported.
-        """
+        """Whether at least half of the changed inputs get the answer, so that attentiveness is not reported."""
         return self.n >= TOO_MANY_ALIKE * self.total

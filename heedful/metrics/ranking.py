@@ -1,14 +1,14 @@
 """Rank models by a few examples, and compare the ranking with their accuracies on all examples.
 
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), sections 3 and
-4.3, and appendix B. A ranker, such as ACC (accuracy) or a factor of attributions, gives each model a value on each
-example. A sample is n examples, drawn with replacement from a population of examples; samples are the same for all
-models. The score of a model is the mean of its values over a sample; the truth is its accuracy on all examples.
+4.3, and appendix B. A ranker, such as ACC (accuracy) or a factor (a statistic of attributions), gives each model a
+value on each example, higher for a better model. A sample is n examples, drawn with replacement from a population of
+examples; samples are the same for all models and rankers. The score of a model is the mean of its values over a sample;
+the truth is its accuracy on all examples. The ranking accuracy of a ranker ("few-shot accuracy") is the share of pairs
+of models with different truths that the scores put in the true order, as a mean over samples; a tie counts 1/2.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +27,7 @@ def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
 
 
 def drawn_positions(choices: np.ndarray, population: int) -> np.ndarray:
-    """Convert random numbers to positions of examples in a population: int64 [samples, n].
-
-    Args:
-        choices: Random numbers of :func:`uniforms`: float64 [samples, n].
-        population: Number of examples in the population.
-    """
+    """Convert :func:`uniforms`, [samples, n], to positions in a population of this size: int64 [samples, n]."""
     return (choices * population).astype(np.int64)
 
 
@@ -62,50 +57,34 @@ def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
     return total
 
 
-def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return the positions of pairs of models with different accuracies, the better model first: int64 [pairs, 2].
-
-    Args:
-        truth: Accuracy per model on all examples.
-    """
-    pairs = [
-        (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
-    ]
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+def ordered_pairs(truth: np.ndarray) -> np.ndarray:
+    """Return pairs of positions of models with different truths, [models], the better one first: int64 [pairs, 2]."""
+    pairs = np.column_stack(np.triu_indices(len(truth), 1))
+    pairs = pairs[truth[pairs[:, 0]] != truth[pairs[:, 1]]]
+    return np.where(truth[pairs[:, :1]] > truth[pairs[:, 1:]], pairs, pairs[:, ::-1])
 
 
 def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Whether the better model of a pair has the higher score: 1, 0, or 0.5 for a tie; float64 [..., pairs, samples].
 
     Args:
-        scores: Score per model, higher for a better model: float64 [..., models, samples]; nan ties with any score.
+        scores: Score per model: [..., models, samples]; nan ties with any score.
         pairs: Pairs of :func:`ordered_pairs`.
     """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     return 0.5 + 0.5 * (better > worse) - 0.5 * (better < worse)
 
 
-def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the share of samples in which the better model of a pair has the higher score: float32 [..., pairs].
-
-    The better model, the first of the pair, has the higher true accuracy. A tie counts 1/2. The result is the mean of
-    :func:`successes` over samples. Both functions have the same arguments.
-    """
+def _pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the mean of :func:`successes` over samples, with less memory: float32 [..., pairs]."""
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
-    # needs less memory than the mean of successes
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
     return 0.5 + (less.astype(np.float32) @ np.ones(samples, dtype=np.float32)) / (2.0 * samples)  # exact in float32
 
 
 def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau-b between the scores of models in each sample and their true accuracies: float64 [samples];
-    0 if all scores or all accuracies tie.
-
-    Args:
-        scores: Score per model and sample: float64 [models, samples].
-        truth: Accuracy per model on all examples: float64 [models].
-    """
+    """Return Kendall's tau-b of scores, [models, samples], and truths, [models]: float64 [samples]; 0 if all tie."""
     first, second = np.triu_indices(len(truth), 1)
     with np.errstate(invalid="ignore"):
         by_score = np.nan_to_num(np.sign(scores[first] - scores[second]))
@@ -124,47 +103,29 @@ def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return truth.max() - (truth @ is_chosen) / is_chosen.sum(axis=0)
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """How well scores put models in the order of their true accuracies.
+class Ranking(NamedTuple):
+    """How well the scores of a ranker put models in their true order."""
 
-    A model has one score in each sample of a few examples. Its true accuracy is its accuracy on all examples.
-
-    Attributes:
-        pairs: Pairs of models with different true accuracies, the better model first: int64 [pairs, 2].
-        success: Whether the better model of a pair has the higher score in a sample (:func:`successes`): float64
-            [pairs, samples].
-        tau: Mean of Kendall's tau over samples.
-        regret: Mean over samples of the lost accuracy, by :func:`regret`.
-    """
-
-    pairs: np.ndarray
-    success: np.ndarray
-    tau: float
-    regret: float
+    pairs: np.ndarray  # of ordered_pairs: int64 [pairs, 2]
+    success: np.ndarray  # of successes: float64 [pairs, samples]
+    tau: float  # mean of kendall over samples
+    regret: float  # mean over samples
 
     @classmethod
     def of(cls, scores: np.ndarray, truth: np.ndarray) -> "Ranking":
-        """Compute the ranking from the scores of models, [models, samples], and their true accuracies, [models].
-
-        The ranking holds the pairs of models, whether each sample puts each pair in the true order, tau and regret.
-        """
+        """Compare scores, [models, samples], with truths, [models]."""
         pairs = ordered_pairs(truth)
         tau, loss = kendall(scores, truth).mean(), regret(scores, truth).mean()
         return cls(pairs, successes(scores, pairs), float(tau), float(loss))
 
     @property
     def pairwise(self) -> np.ndarray:
-        """Pairwise accuracy: the share of samples with a pair in the right order; ties count 1/2: float64 [pairs]."""
+        """Share of samples that put each pair in the true order; ties count 1/2: float64 [pairs]."""
         return self.success.mean(axis=1)
 
     @property
     def few_shot(self) -> float:
-        """Few-shot accuracy: how often a few examples tell which of two models is better.
-
-        The better model of a pair has the higher accuracy on all examples. The few-shot accuracy is the share of pairs
-        and samples in which the better model has the higher score; a tie counts 1/2.
-        """
+        """The ranking accuracy."""
         return float(self.pairwise.mean())
 
     @property
@@ -174,11 +135,10 @@ class Ranking:
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """Map each baseline ranker to the values that the ranker gives one model: float64 [examples].
+    """Map each baseline ranker to its values of one model: float64 [examples].
 
-    The keys are "acc" (whether the prediction is gold), "conf" (probability of the prediction), "conf_gt" (probability
-    of the gold label) and "conf_gt reversed" (minus the probability of the gold label). Results of "conf_gt reversed"
-    resemble those that Singhal et al. (2023) report for CONF-GT.
+    ACC is whether the prediction is gold, CONF the probability of the prediction, CONF_GT that of the gold label, and
+    REVERSED minus that, whose results resemble those that the paper reports for CONF-GT.
 
     Args:
         p: Probabilities of the labels: float [examples, labels]. If ``labels`` is 0, only ACC is computed.
@@ -192,42 +152,25 @@ def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.nd
     return acc | {CONF: of_y, CONF_GT: of_gold, REVERSED: -of_gold}
 
 
-def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
-    """Draw random scores for the baseline RANDOM, which ranks models at random: float64 [models, samples]."""
-    return generator("random ranker", seed).random((models, samples))
-
-
 def guessed_scores(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Compute how well models are ranked by the baseline GUESS, which ranks the same model first in every suite.
+    """Compute the ranking accuracy of GUESS, which ranks one model first in every suite, and the others at random.
 
-    A suite is a set of models with their accuracies on one data set. GUESS orders the other models at random. The paper
-    reports 72.0 for the best choice of the first model.
-
-    Args:
-        suites: For each suite, the accuracy per model by name.
-
-    Returns:
-        Maps each model to the accuracy of the ranking that has this model first: the expected share of pairs of models
-        in the order of their accuracies, as a mean over suites. Pairs with equal accuracies do not count.
+    ``suites`` holds the truths by model for each data set. The result maps each model to the expected accuracy of the
+    ranking with this model first, as a mean over suites. The paper reports 72.0 for the best choice.
     """
+
+    def of_suite(first: str, suite: Mapping[str, float]) -> float:
+        scores = np.array([[name == first] for name in suite])
+        return successes(scores, ordered_pairs(np.array(list(suite.values())))).mean()
+
     names = dict.fromkeys(name for suite in suites for name in suite)
-    return {name: float(np.mean([_guessed(name, suite) for suite in suites])) for name in names}
-
-
-def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
-    pairs = [pair for pair in combinations(suite, 2) if suite[pair[0]] != suite[pair[1]]]
-    right = [float(max(pair, key=suite.__getitem__) == candidate) if candidate in pair else 0.5 for pair in pairs]
-    return float(np.mean(right))
+    return {name: float(np.mean([of_suite(name, suite) for suite in suites])) for name in names}
 
 
 def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
-    """Return the difference of the accuracies of two models on the same examples, first minus second, and its standard
-    error over clusters.
+    """Return the difference of two accuracies, first minus second, and its standard error over clusters.
 
-    Args:
-        correct: Scores of the first model: float64 [examples].
-        baseline: Scores of the second model: float64 [examples].
-        clusters: Cluster per example, from 0: int [examples].
+    Both models have a score for each example: float64 [examples]. Clusters are numbers from 0: int [examples].
     """
     less = np.asarray(correct, dtype=np.float64) - baseline
     of_clusters = np.bincount(clusters, less - less.mean())
@@ -244,36 +187,30 @@ def holm(p: Sequence[float]) -> list[float]:
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate([min(1.0, (len(p) - rank) * p[k]) for rank, k in enumerate(order)])
-    return [float(value) for value in adjusted]
+    return adjusted.tolist()
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Return the two-sided p value of a difference. ``resampled`` has the difference per resample: float64 [resamples].
+    """Return the two-sided p value of a difference from its resamples, float64 [resamples], of which nan do not count.
 
-    Two shares are computed: of resamples with a difference of at most 0, and of at least 0. The p value is twice the
-    smaller share, but at most 1. Resamples that are nan do not count. Each share is (1 + count) / (1 + resamples), so
-    that the p value is never 0.
+    It is twice the smaller of two shares, of differences of at most 0 and of at least 0, but at most 1. Each share is
+    (1 + count) / (1 + resamples), so that the p value is never 0.
     """
     values = resampled[~np.isnan(resampled)]
-    share_below = (1 + (values <= 0).sum()) / (1 + len(values))
-    share_above = (1 + (values >= 0).sum()) / (1 + len(values))
-    return float(min(1.0, 2 * min(share_below, share_above)))
+    counts = (values <= 0).sum(), (values >= 0).sum()
+    return float(min(1.0, 2 * ((1 + min(counts)) / (1 + len(values)))))
 
 
 def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
-    """Compare two rankers of models by the paper's paired bootstrap.
+    """Return a ranking accuracy minus another, with its 95 % interval and two-sided p value by the paper's bootstrap.
 
-    A ranker scores each model on samples of a few examples. The accuracy of its ranking is the share of pairs of models
-    in the order of their true accuracies, as a mean over samples. The bootstrap treats each sample as an observation,
-    although samples are drawn from the same examples: with enough samples, any difference becomes significant.
+    The bootstrap treats each sample as an observation, although samples are drawn from the same examples: with enough
+    samples, any difference becomes significant.
 
     Args:
         success: Values of :func:`successes` for the first ranker: float64 [pairs, samples].
-        baseline: Values of :func:`successes` for the second ranker, on the same samples.
+        baseline: The same for the second ranker, on the same samples.
         key: Seed and purpose, which determine the random numbers.
-
-    Returns:
-        The first accuracy minus the second, with its 95 % interval; and the two-sided p value of this difference.
     """
     less = success.mean(axis=0) - baseline.mean(axis=0)
     resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
@@ -291,38 +228,26 @@ def over_examples_and_models(
 ) -> dict[str, np.ndarray]:
     """Compute the ranking accuracy of each ranker in bootstrap resamples of examples and models.
 
-    The true accuracy of a model is its accuracy on all examples. A ranker sees only few-shot samples: n examples each,
-    drawn from the population (a subset of all examples). The ranking accuracy of a ranker is the share of pairs of
-    models that the ranker puts in the order of their true accuracies, as a mean over few-shot samples.
-
-    Each resample draws clusters of examples and models with replacement, as many as there are. True accuracies are
-    computed on the drawn examples; few-shot samples are drawn from those drawn examples that are in the population.
-    All rankers share the resamples.
-
-    :func:`ranked` tests with the resamples whether a ranker has a higher ranking accuracy than ACC. The test is not
-    valid for fewer than :data:`FEWEST` different true accuracies, nor if the population holds nearly all examples.
+    Each resample draws clusters of examples and models with replacement, as many as there are. Truths are computed on
+    the drawn examples; samples are drawn from those drawn examples that are in the population. All rankers share the
+    resamples. A test with them is not valid for fewer than :data:`FEWEST` different truths, nor if the population holds
+    nearly all examples.
 
     Args:
-        values: Maps each ranker to the value that it gives each model on each example of the population, higher for a
-            better model: float64 [models, population].
-        correct: Scores of predictions, whose mean is the true accuracy of a model: float64 [models, examples].
-        population: Indices, among all examples, of the examples in the population: int64 [population].
-        choices: Random numbers of :func:`uniforms` that choose the examples of few-shot samples: float64 [samples, n].
-        clusters: Cluster (group of dependent examples) per example: int [examples].
+        values: As in :func:`ranked`, like ``correct``, ``population``, ``clusters``, ``resamples``.
+        choices: Random numbers of :func:`uniforms`: float64 [samples, n].
         key: Seed and purpose, which determine the random numbers.
-        resamples: Number of resamples.
 
     Returns:
-        Maps each ranker to its ranking accuracy in each resample: float64 [resamples]; nan if the drawn models have the
-        same true accuracy, or if no example of the population was drawn.
+        Ranking accuracies by ranker: float64 [resamples]; nan if the drawn models have the same truth, or if no example
+        of the population was drawn.
     """
-    # A pair of models that are drawn v_i and v_j times has the weight v_i * v_j; pairs of equal true accuracies do not
-    # count. If models have similar true accuracies, a ranking accuracy may lie at an end of its interval, or outside.
-    #
+    # A pair of models that are drawn v_i and v_j times has the weight v_i * v_j; pairs of equal truths do not count. If
+    # models have similar truths, a ranking accuracy may lie at an end of its interval, or outside.
     # The test is conservative: in 200 simulations of 4, 6 and 10 models and 100 of 1,000 examples, it preferred one of
-    # two equally good rankers (p < 0.05) in 0 to 5 %; with fixed true accuracies, in 3 to 9 %. The interaction of
-    # examples and models counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). If the population
-    # holds nearly all examples, the ranker ACC nearly is the true accuracy.
+    # two equally good rankers (p < 0.05) in 0 to 5 %; with fixed truths, in 3 to 9 %. The interaction of examples and
+    # models counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). If the population holds nearly
+    # all examples, the ranker ACC nearly is the truth.
     stacked = np.stack(list(values.values()))
     models = len(correct)
     distinct, of_example = np.unique(clusters, return_inverse=True)
@@ -333,61 +258,35 @@ def over_examples_and_models(
         times = np.bincount(rng.integers(number, size=number), minlength=number)[of_example]
         of_models = rng.multinomial(models, np.full(models, 1 / models))
         pairs = ordered_pairs(correct @ times)
-        weight = of_models[pairs[:, 0]] * of_models[pairs[:, 1]]
+        weight = of_models[pairs].prod(axis=1)
         again = np.repeat(np.arange(len(population)), times[population])
         if weight.sum() and len(again):
             scores = sample_means(stacked, again[drawn_positions(choices, len(again))])
-            accuracies[r] = pairwise(scores, pairs) @ weight / weight.sum()
+            accuracies[r] = _pairwise(scores, pairs) @ weight / weight.sum()
     return dict(zip(values, accuracies.T, strict=True))
 
 
 class Test(NamedTuple):
-    """Two tests whether a factor ranks models better than ACC, by the paper's bootstrap and by Heedful's.
+    """Two tests of the ranking accuracy of a factor minus that of ACC: the paper's, and Heedful's."""
 
-    A factor scores models by their attributions, ACC by their accuracy on a few examples. The ranking accuracy is the
-    share of pairs of models in the right order. The difference is the ranking accuracy of the factor minus the ranking
-    accuracy of ACC.
-
-    Attributes:
-        by_samples: The difference, with the interval of the paper's bootstrap over samples.
-        p_samples: p value of the paper's bootstrap.
-        by_models: The difference, with the interval of Heedful's bootstrap over examples and models.
-        p: p value of Heedful's bootstrap; None if the models have fewer than :data:`FEWEST` different accuracies.
-        p_holm: ``p``, adjusted for the number of factors by :func:`holm`.
-    """
-
-    by_samples: Measurement
-    p_samples: float
-    by_models: Measurement
-    p: float | None
-    p_holm: float | None
+    by_samples: Measurement  # the difference, with the interval of over_samples
+    p_samples: float  # of over_samples
+    by_models: Measurement  # the difference, with the interval of over_examples_and_models
+    p: float | None  # of these resamples; None for fewer than FEWEST different truths
+    p_holm: float | None  # adjusted for the number of factors
 
     def is_better(self, p: float | None) -> bool:
         """Whether the factor ranks models better than ACC does, with the given p value (None if unknown) below 0.05."""
         return self.by_models.value is not None and self.by_models.value > 0 and p is not None and p < 0.05
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """How well several rankers put the same models in order, each from the same samples of n examples.
+class Ranked(NamedTuple):
+    """How well several rankers put the same models in order."""
 
-    A ranker scores each model in a sample, higher for a better model. The ranker "acc" scores by the accuracy on the
-    sample, "random" by a random number. A factor is a ranker that scores by a number computed from attributions
-    (contributions of words), averaged over the sample. The true order of the models is the order of their accuracies
-    on all examples. The ranking accuracy is the share of pairs of models that a ranker puts in the true order, as a
-    mean over samples.
-
-    Attributes:
-        n: Number of examples per sample.
-        rankings: Maps each ranker to the comparison of its scores with the true order.
-        few_shot: Maps each ranker to its ranking accuracy; with an interval over examples and models, except "random".
-        tests: Maps each tested ranker, a factor, to the test whether its ranking accuracy is above that of "acc".
-    """
-
-    n: int
-    rankings: Mapping[str, Ranking]
-    few_shot: Mapping[str, Measurement]
-    tests: Mapping[str, Test]
+    n: int  # examples per sample
+    rankings: Mapping[str, Ranking]  # by ranker
+    few_shot: Mapping[str, Measurement]  # ranking accuracies; of RANDOM without an interval over examples and models
+    tests: Mapping[str, Test]  # by factor
 
 
 def ranked(
@@ -403,45 +302,36 @@ def ranked(
 ) -> Ranked:
     """Measure how well rankers order models, and test whether the rankers in ``factors`` do better than ACC.
 
-    The true order of the models is the order of their accuracies on all examples. A ranker sees only samples of n
-    examples, drawn with replacement from the population. The score of a model is the mean of its ``values`` over a
-    sample; the ranker :data:`ACC` has the accuracy on the sample as score. The ranking accuracy is the share of pairs
-    of models that the scores put in the true order, as a mean over samples. All rankers see the same samples. A further
-    ranker of the result is :data:`RANDOM`, whose scores are random numbers.
+    A further ranker of the result is :data:`RANDOM`, whose scores are random numbers.
 
     Args:
-        values: Maps each ranker, :data:`ACC` among them, to the value that it gives each model on each example of the
-            population, higher for a better model and nan if undefined: float64 [models, population].
+        values: Values by ranker, :data:`ACC` among them; nan if undefined: float64 [models, population].
         factors: Names of the rankers to test against ACC.
         correct: Scores of predictions, whose means over examples are not all equal: float64 [models, examples].
-        population: Indices, among all examples, of the examples that samples are drawn from: int64 [population].
-        clusters: Cluster per example: int [examples].
+        population: Indices, among all examples, of the population: int64 [population].
+        clusters: Cluster (group of dependent examples) per example: int [examples].
         n: Number of examples per sample.
         samples: Number of samples (B).
         seed: Seed of the samples and resamples.
         resamples: Number of resamples of examples and models.
     """
     choices, truth = uniforms(n, samples, seed), correct.mean(axis=1)
-    scores = sample_means(np.stack(list(values.values())), drawn_positions(choices, len(population)))
-    of_rankers = dict(zip(values, scores, strict=True)) | {RANDOM: random_scores(len(truth), samples, seed)}
-    rankings = {name: Ranking.of(each, truth) for name, each in of_rankers.items()}
+    means = sample_means(np.stack(list(values.values())), drawn_positions(choices, len(population)))
+    scores = dict(zip(values, means, strict=True))
+    scores[RANDOM] = generator("random ranker", seed).random((len(truth), samples))
+    rankings = {name: Ranking.of(each, truth) for name, each in scores.items()}
     again = over_examples_and_models(values, correct, population, choices, clusters, (seed, n), resamples)
     flags = few_clusters_flag(clusters[population])
-    few_shot = {
-        name: measured(ranking.few_shot, samples, again[name], flags)
-        if name in again
-        else Measurement(ranking.few_shot, samples)
-        for name, ranking in rankings.items()
-    }
+    few_shot = {name: measured(rankings[name].few_shot, samples, again[name], flags) for name in values}
+    few_shot[RANDOM] = Measurement(rankings[RANDOM].few_shot, samples)
+    less = {name: again[name] - again[ACC] for name in values if name in factors}
+    is_tested = len(np.unique(truth)) >= FEWEST
+    p = {name: two_sided(resampled) for name, resampled in less.items() if is_tested}
+    p_holm = dict(zip(p, holm(list(p.values())), strict=True))
     tests: dict[str, Test] = {}
-    for name in (name for name in values if name in factors):
+    for name, resampled in less.items():
         by_samples, p_samples = over_samples(rankings[name].success, rankings[ACC].success, (seed, name))
         assert by_samples.value is not None, "it is a mean over samples, and there are some"
-        less = again[name] - again[ACC]
-        by_models = measured(by_samples.value, by_samples.n, less)
-        p = two_sided(less) if len(np.unique(truth)) >= FEWEST else None
-        tests[name] = Test(by_samples, p_samples, by_models, p, None)
-    p_values = [test.p for test in tests.values() if test.p is not None]
-    for name, adjusted in zip(tests if p_values else (), holm(p_values), strict=True):
-        tests[name] = tests[name]._replace(p_holm=adjusted)
+        by_models = measured(by_samples.value, by_samples.n, resampled)
+        tests[name] = Test(by_samples, p_samples, by_models, p.get(name), p_holm.get(name))
     return Ranked(n, rankings, few_shot, tests)

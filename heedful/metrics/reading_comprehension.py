@@ -3,16 +3,15 @@
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import NOBODY, flagged_if_constant, noise, verdicts, without_answer
+from heedful.metrics.accuracy import NOBODY, constant_flags, noise, without_answer
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.metric import Metric
-from heedful.metrics.number import Curve, Number
+from heedful.metrics.number import Number
 from heedful.metrics.slices import slices_of
 from heedful.metrics.statistics.shares import exact_mean, share
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName
@@ -20,11 +19,6 @@ from heedful.records.answers import NO_ANSWER, exact_match, f1
 from heedful.records.rows import BASE, cluster_of, select, strings
 
 ABSTENTION = "abstention"
-
-
-def abstains(answer: str, golds: Sequence[str]) -> float:
-    """Return 1 for the answer "no answer", 0 for any other answer; gold answers do not matter."""
-    return float(answer == NO_ANSWER)
 
 
 def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
@@ -39,42 +33,43 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
         model that always predicts "no answer".
     """
     base = select(rows, intervention=BASE)
-    golds = SPAN.parse_golds(strings(base, "gold"))
-    answers = strings(base, "y")
-    cluster = cluster_of(base)
+    golds, answers, cluster = SPAN.parse_golds(strings(base, "gold")), strings(base, "y"), cluster_of(base)
     flags = majority_flags(base, SPAN, context.seed)
     has = np.array([bool(gold) for gold in golds], dtype=bool)
     kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, context.slices)]
-    for family, rate in (("exact_match", exact_match), ("f1", f1), (ABSTENTION, abstains)):
+    rates = {
+        "exact_match": (exact_match, (*flags, *constant_flags(base))),
+        "f1": (f1, flags),
+        ABSTENTION: (lambda answer, golds: float(answer == NO_ANSWER), ()),
+    }
+    for family, (rate, own) in rates.items():
         name = MetricName(family, context.data)
         if not base.num_rows:
-            yield Number(name, Measurement(None, 0, reason=NOBODY))
+            yield Number(name, Measurement(None, 0, reason=NOBODY), headline=True)
             continue
         pairs = zip(answers, golds, strict=True)
         values = np.array([rate(answer, gold) if answer != NO_LABEL else 0.0 for answer, gold in pairs])
-        yield Number(name, share(values, cluster, () if rate is abstains else flags))
+        yield Number(name, share(values, cluster, own), headline=True)
         for kind, mask in kinds:
             of_kind = share(values[mask], cluster[mask], reason="there is no such question")
             yield Number(name._replace(slice=kind), of_kind)
-        if rate is not abstains:
+        if family != ABSTENTION:
             never = np.array([rate(NO_ANSWER, gold) for gold in golds])
             yield Number(name._replace(statistic="majority"), exact_mean(never, cluster))
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Yield all numbers of the evaluation of answers: exact match, F1, the share of "no answer", the share of missing
-    answers, and the noise floor; without gold answers, only the last two.
-    """
+    """Yield all numbers of the evaluation of answers; without gold answers, only those that need none."""
     if not context.unlabelled:
-        curves = {MetricName("exact_match", context.data): "exact match", MetricName("f1", context.data): "F1"}
-        for number in reading_scores(rows, context):
-            if number.name in curves:
-                curve = Curve("F1 and exact match", curves[number.name], "attentiveness")
-                number = replace(number, curve=curve)
-            is_first = number.name == MetricName("exact_match", context.data)
-            yield flagged_if_constant(number, rows) if is_first else number
+        yield from reading_scores(rows, context)
     yield from without_answer(rows, context)
     yield from noise(rows, context)
 
 
-METRIC = Metric("answers", numbers, verdicts=verdicts)
+def headlines(context: Context) -> list[MetricName]:
+    """Return the names of exact match and F1; none without gold labels."""
+    return [] if context.unlabelled else [MetricName(family, context.data) for family in ("exact_match", "f1")]
+
+
+FAMILIES = "exact_match", "f1", ABSTENTION, "no_answer", "null"
+METRIC = Metric("answers", numbers, headlines, FAMILIES, {"f1": "F1"})

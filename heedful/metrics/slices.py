@@ -22,15 +22,9 @@ def slice_of_label(label: str) -> str:
 
 
 def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Iterate over the slices of rows, by column and value.
+    """Yield the slices of rows by meta column: the name "column=value", and a mask of its rows, bool [rows].
 
-    Args:
-        rows: Rows, whose column ``slices`` holds texts "column=value".
-        columns: Names of meta columns.
-
-    Yields:
-        The name "column=value", and a mask of the rows with this value: bool [rows]. In names, an empty value is
-        "none", and "/" becomes "-".
+    In names, an empty value is "none", and "/" becomes "-".
     """
     for column in columns:
         index, values = slice_codes(rows, column)

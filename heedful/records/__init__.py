@@ -12,7 +12,7 @@ from heedful.records.errors import DataError, HeedfulError, ModelError, RunError
 from heedful.records.example import Changed, Example, Part, Picture, Table, TableForm
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.messages import inform
-from heedful.records.numbers import Chart, Context, Line, Measurement, MetricName, Section, Shown
+from heedful.records.numbers import Context, Measurement, MetricName
 from heedful.records.randomness import digests, generator, keys, random_key, require_seed, words_of
 from heedful.records.storage.files import Spool, atomic_path, open_file, read_json, write_json, writing
 from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind

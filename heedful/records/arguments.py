@@ -45,6 +45,11 @@ def class_path(kind: type) -> str:
     return f"{next(public, kind.__module__)}.{kind.__qualname__}"
 
 
+def is_importable(kind: type) -> bool:
+    """Whether another process can import a class: it is neither local nor defined in a notebook or a script."""
+    return kind.__module__ != "__main__" and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
+
+
 def expressible(value: Any) -> Any:
     """Convert a value to types that YAML can express; any other object becomes the text :data:`IN_MEMORY`."""
     if isinstance(value, RecordsArguments):

@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from heedful.records.example import Example, Part, content_id, emptied
+from heedful.records.example import Example, Part, emptied
 from heedful.records.examples import Examples
 
 EMPTIED = -1  # in place of a lender's position: the part becomes empty
@@ -44,16 +44,14 @@ class Composed(Sequence[Example]):
         position = int(self.positions[i])
         if position >= len(self.pool):
             return self.extra[position - len(self.pool)]
-        base = self.pool[position]
-        lent = {part: int(lenders[i]) for part, lenders in self.lenders.items() if lenders[i] != position}
-        if not lent:
-            return base
-        parts = dict(base.parts)
-        groups = dict(base.groups)
-        for part, lender in lent.items():
-            parts[part] = emptied(base.parts[part]) if lender == EMPTIED else self.pool.value(f"parts.{part}", lender)
-            groups[part] = content_id(parts[part])
-        return replace(base, parts=parts, groups=groups, label=base.label if self.label is None else self.label)
+        base = example = self.pool[position]
+        gold = base.label if self.label is None else self.label
+        for part, lenders in self.lenders.items():
+            lender = int(lenders[i])
+            if lender != position:
+                lent = emptied(base[part]) if lender == EMPTIED else self.pool.value(f"parts.{part}", lender)
+                example = example.replace(part, lent, gold=gold)
+        return example
 
     def __iter__(self) -> Iterator[Example]:
         return (self[i] for i in range(len(self)))

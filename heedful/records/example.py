@@ -5,8 +5,9 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import EllipsisType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -168,6 +169,12 @@ def pixels(
 
 
 Part = str | Table | Picture  # the content of one part of an input
+
+
+class MissingPart(KeyError):
+    """An example has no part of a name."""
+
+
 # classes of the parts that are not texts; the metadata of Arrow columns have the keys
 PART_KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture}
 
@@ -218,6 +225,38 @@ class Example:
     groups: Mapping[str, str] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
 
+    def __getitem__(self, part: str) -> Part:
+        """Return the content of a part; raises MissingPart if the example has no such part."""
+        try:
+            return self.parts[part]
+        except KeyError:
+            raise MissingPart(f"{self.uid} has no part {part!r}. The parts are {', '.join(self.parts)}.") from None
+
+    def replace(self, part: str, content: Part, *, gold: str | None | EllipsisType = ...) -> "Example":
+        """Return a copy in which one part has other content, and ``groups`` the hash of this content.
+
+        Args:
+            part: Name of the part.
+            content: The new content.
+            gold: New gold label; None if it is unknown. By default, the label stays.
+
+        Raises:
+            MissingPart: The example has no such part.
+            SettingError: The content is no text, table or picture; or it is no picture, but the part is one.
+
+        Example:
+            >>> example = Example("a", {"premise": "A dog runs.", "hypothesis": "A cat."}, "no")
+            >>> changed = example.replace("hypothesis", "A dog.", gold="yes")
+            >>> changed["premise"], changed["hypothesis"], changed.label
+            ('A dog runs.', 'A dog.', 'yes')
+        """
+        if not isinstance(content, Part) or isinstance(content, Picture) != isinstance(self[part], Picture):
+            kinds = f"a {type(self[part]).__name__}, not a {type(content).__name__}"
+            raise SettingError(f"{self.uid}: the new content of the part {part} should be {kinds}.")
+        parts = {**self.parts, part: content}
+        groups = {**self.groups, part: content_id(content)}
+        return replace(self, parts=parts, groups=groups, label=self.label if gold is ... else gold)
+
     @property
     def gold(self) -> str:
         """The gold label; raises TypeError if the example has none."""
@@ -234,4 +273,5 @@ class Changed:
     partner: str = ""  # uid of the example that lends a part
     variant: str = ""  # tells several changes of an example in one draw apart, such as the key of the deleted table row
     clusters: tuple[str, ...] = ()  # groups of related examples of the change: the base, the lending one, the table
-    allowed: str = ""  # key into the table of allowed transitions between labels
+    expects: str | None = None  # as in rows; None for the expectation of the intervention
+    part: str | None = None  # names of the changed parts, joined by "+"; None for the parts of the intervention

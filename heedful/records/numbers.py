@@ -1,18 +1,11 @@
-"""The numbers of an evaluation: names, values and context; layouts, which results.json stores for reports; charts."""
+"""The numbers of an evaluation: names, values, and the context in which rows become numbers."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
 from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
-
-SHARES = (  # families of metrics between 0 and 1
-    *("abstention", "accuracy", "attentiveness", "challenge", "default_label", "evidence"),
-    *("exact_match", "f1", "naive_partial", "null", "transitions", "two_class"),
-)
-SIGNED = ("matthews", "drop")  # endings of the statistics in these families that lie between -1 and 1
 
 RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families in which higher is better
 FALLING = ("loss", "null", "transitions")  # families in which lower is better
@@ -48,13 +41,6 @@ class MetricName(NamedTuple):
         is_label = column.removeprefix("from_").startswith('"')
         return (column, value) if equals_sign and not is_label else ("", "")
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The lowest and highest possible value of the metric, which are infinite except in :data:`SHARES`."""
-        if self.family not in SHARES:
-            return -math.inf, math.inf
-        return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
-
     def __str__(self) -> str:
         last = (self.slice, self.statistic) if self.family == "challenge" else (self.statistic, self.slice)
         return "/".join(filter(None, (self.family, self.data, self.part, *last)))
@@ -83,6 +69,7 @@ class Measurement:
         ci95: 95 % confidence interval (low, high).
         flags: Names of the warnings that belong to the value.
         clusters: Number of clusters that the interval is over; None if each example is a cluster.
+        unit: "percent" for shares and their differences, "ratio" for plain numbers.
     """
 
     value: float | None
@@ -94,6 +81,7 @@ class Measurement:
     flags: tuple[str, ...] = ()
     reason: str | None = None
     clusters: int | None = None
+    unit: Unit = "percent"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -115,11 +103,12 @@ class Measurement:
         return replace(self, value=value, std=std, ci95=ci95, per_draw=tuple(map(_rounded, self.per_draw)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to an entry of results.json; ``clusters`` is omitted if each example is a cluster."""
+        """Convert to an entry of results.json; ``clusters`` is omitted if each example is a cluster, and ``unit`` if it
+        is "percent".
+        """
+        omitted = {"clusters": None, "unit": "percent"}
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-        if self.clusters is None:
-            del values["clusters"]
-        return values
+        return {k: v for k, v in values.items() if k not in omitted or v != omitted[k]}
 
     def __str__(self) -> str:
         if self.value is None:
@@ -175,58 +164,3 @@ class Context:
     def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
         """Create a context from the result of :meth:`as_dict` and from ``counts``, which files store separately."""
         return cls(**_with_tuples(entry) | {"kind": KINDS[entry["kind"]], "counts": counts})
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a table of results: it displays the value of a metric after a label."""
-
-    metric: str
-    label: str
-    level: int = 0  # of indentation: 0 for a headline, 1 for a line below it
-    unit: Unit = "percent"
-    beside: bool = False  # whether the line also appears in tables that compare runs
-    section: str = ""  # its heading
-    text: str = ""  # displayed in place of the number
-
-    def as_dict(self) -> dict[str, Any]:
-        """Convert to an entry of results.json; attributes with their default value are omitted."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-
-
-@dataclass(frozen=True)
-class Section:
-    """Description of the examples behind the lines of a table that share a heading."""
-
-    about: tuple[str, ...] = ()  # phrases that describe the examples, such as "of 3 seeds"
-    examples: str = ""  # an identifier, such as a hash; runs with different ones are not comparable
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The layout of a table of results, without the values, which are elsewhere in results.json."""
-
-    lines: Sequence[Line] = ()  # a metric without a line is only in results.json
-    asides: Sequence[str] = ()  # for a note below: descriptions, as "naive intervals", of metrics without a line
-    sections: Mapping[str, Section] = field(default_factory=dict)  # by the headings above the lines
-
-    def as_dict(self) -> dict[str, Any]:
-        """Convert to an entry of results.json."""
-        return {
-            "lines": [line.as_dict() for line in self.lines],
-            "asides": list(self.asides),
-            "sections": {heading: asdict(section) for heading, section in self.sections.items()},
-        }
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart of curves over the epochs of a run.
-
-    The file ``figures/<figure>.png`` also shows the curves; with the figure "", the chart is only in TensorBoard. The
-    progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.
-    """
-
-    title: str
-    curves: Mapping[str, MetricName]
-    figure: str = ""

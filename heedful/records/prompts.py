@@ -101,7 +101,7 @@ class Prompt:
     name: str = ""  # of the wording, for folders and tables
     seed: int = 0  # of the selection of demonstrations
     tuples: int = 0  # of demonstrations; a tuple has one example per label
-    kind: str = "plain"  # see heedful.interventions.demonstrations.demonstrations
+    kind: str = "plain"  # see heedful.datamodules.demonstrations.demonstrations
     version: int = 1  # of the algorithm that selects this kind of demonstrations
 
     @property

@@ -4,16 +4,20 @@ Key of a row: ``uid`` of the base example, ``intervention``, changed ``part``, `
 (-1 without draws). Rows with the intervention "base" hold the predictions of the unchanged examples. Columns:
 
 - ``y``, ``p``: predicted label and probabilities before the change; ``y2``, ``p2``: after it (null in base rows).
-- ``gold``: gold label of the changed example.
+- ``gold``: gold label before the change; ``gold2``: gold label after it, null in base rows and where it is unknown.
+- ``expects``: what should become of the prediction: "stays"; "leaves", if any other answer is expected (in reading
+  comprehension, "no answer"); "gold2"; "transitions/<key>" for an edit of a table, which allows some changes of the
+  label; "judged/yes" or "judged/no" from a function of both predictions; "" without expectation, and where the
+  prediction before the change makes the example ineligible.
 - ``partner``: uid of the example that lends a part, or "".
 - ``clusters``: names of all clusters of the row, such as the base example, the lending example and the table.
 - ``group``: the cluster of the base example for intervals, such as its table; null if each example is a cluster.
 - ``slices``: "name=value" for each meta column of the base example.
 - ``unread``: whether the model gets the same input before and after, as when a part is truncated; null if unknown.
 - ``content``: hash of label and parts of a base example; rows of two runs may be joined only if it is equal.
-- ``allowed``: key into the table of allowed transitions, or "".
-- ``expectation``: expected effect of the change on the prediction.
 - ``version``: version of the intervention.
+- ``score``, ``score2``: numbers before and after the change that are no probabilities, such as margins; only of models
+  that give them.
 """
 
 import hashlib
@@ -36,18 +40,20 @@ NO_DRAW = -1
 MOST_DRAWS = 2**15 - 1  # the column draw is int16
 GROUP = 65_536  # rows in a row group of Parquet
 UNREAD = "unread"
+STAYS, LEAVES, GOLD2, TRANSITIONS, JUDGED = "stays", "leaves", "gold2", "transitions", "judged"  # in ``expects``
 KEY = ("uid", "intervention", "part", "variant", "draw")
 ABOUT = "uid", "group", "content"  # text columns that describe the base example
-STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
+STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "gold2", "y", "y2", "partner", "expects")
 
 
-def schema(labels: int) -> pa.Schema:
-    """Return the Arrow schema of rows with probabilities of this many labels."""
+def schema(labels: int, has_scores: bool = False) -> pa.Schema:
+    """Return the Arrow schema of rows with probabilities of this many labels, and with scores if ``has_scores``."""
     probs = pa.list_(pa.float32(), max(1, labels))  # Arrow crashes on lists of length 0
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
         + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]
         + [("clusters", pa.list_(pa.string())), ("slices", pa.list_(pa.string())), (UNREAD, pa.bool_())]
+        + ([("score", pa.float64()), ("score2", pa.float64())] if has_scores else [])
     )
 
 

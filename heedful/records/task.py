@@ -160,7 +160,7 @@ class Span(TaskKind):
         return normal_form(first) == normal_form(second) and bool(first) == bool(second)  # "..." is not "no answer"
 
     def heeds(self, before: str, after: str) -> bool:
-        return after == NO_ANSWER
+        return after == NO_ANSWER if before != NO_ANSWER else not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str:
         return NO_ANSWER
@@ -169,7 +169,7 @@ class Span(TaskKind):
         return NO_ANSWER
 
     def default_gold(self, label: str) -> str:
-        return self.write_gold([])
+        return self.write_gold([] if label == NO_ANSWER else [label])
 
     def display_gold(self, text: str) -> str:
         return " / ".join(self.parse_gold(text)) or "no answer"

@@ -70,11 +70,18 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
             common = [name for name in common if evaluations is None or name in evaluations]
             yield from (entry for entry in _row_differences(first, second, names, common) if entry[0] in aspects)
         if SECTIONS in aspects:
-            sections = [run.results["display"]["sections"] for run in (first, second)]
-            for heading in (heading for heading in sections[0] if heading in sections[1]):
-                examples = [section[heading]["examples"] for section in sections]
-                if all(examples) and examples[0] != examples[1]:
-                    yield SECTIONS, f"The numbers below {heading!r} rest on different examples in these runs"
+            hashes = [_hashes_of_pairs(run) for run in (first, second)]
+            for evaluation in (name for name in hashes[0] if hashes[0][name] != hashes[1].get(name, hashes[0][name])):
+                yield SECTIONS, f"The numbers of {evaluation} rest on different pairs of examples in these runs"
+
+
+def _hashes_of_pairs(run: Run) -> dict[str, list[str]]:
+    """Map evaluations that count pairs of examples to the hashes of the pairs, in results.json."""
+    hashes: dict[str, list[str]] = {}
+    for name, counts in run.results["counts"].items():
+        if isinstance(counts, Mapping) and "sha256" in counts:
+            hashes.setdefault(name.partition("/")[0], []).append(counts["sha256"])
+    return hashes
 
 
 def require_alike(

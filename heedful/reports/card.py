@@ -20,11 +20,12 @@ from heedful.records.storage.named_configs import backbones, names
 from heedful.records.storage.results import BACKBONE, RESULTS, read_results, read_run, results_text
 from heedful.reports.citing import bibtex
 from heedful.reports.configs import backbone_of, run_settings, trainings
+from heedful.reports.lines import lines_of
 from heedful.reports.page.made import name_of, without_model_texts
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import as_markdown, escaped
-from heedful.reports.terminal.table import build, footnotes, lines_of
+from heedful.reports.terminal.table import build, footnotes
 
 CARD = "card"  # name of the folder
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
@@ -180,11 +181,12 @@ def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _metadata_entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield an entry of the card's metadata for each headline (main number); ``data`` are the settings of the data."""
+    names = {str(name): name for name in (MetricName(*fields) for fields in results["names"])}
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
-        if not line.beside or not is_known(m):
+        if not line.is_headline or not is_known(m):
             continue
-        metric = MetricName(*results["names"][line.metric])
+        metric = names[line.metric]
         hub = hub_of(data) if metric.data == results["data"] else {}
         split = (data.get("splits") or {}).get(results["split"], results["split"]) if hub else results["split"]
         yield {

@@ -176,7 +176,7 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
     for group in by_data(measured):
         require_alike(group, PAIRED, (ATTENTIVENESS,))
         _, context = swaps[group[0].folder]
-        for part in SwapSettings.from_context(context).swap:
+        for part in SwapSettings.from_context(context).parts:
             heading = f"{context.data}, {group[0].split}: {part} swapped"
             at_chance = [run for run in group if not is_above_majority(run.attentiveness().get(part, UNFLAGGED))]
             included = [run for run in group if with_all or run not in at_chance]

@@ -9,7 +9,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.number import measured
 from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.paired import change, recording
-from heedful.records import Measurement, RunError
+from heedful.records import Measurement, MetricName, RunError
 from heedful.reports.alike import (
     CHANGES,
     DATA,
@@ -67,7 +67,6 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not metrics:
         raise RunError("These runs have no metric in common. Name runs that differ only in their seed.")
     shared = {key: ", ".join(dict.fromkeys(str(r[key]) for r in results)) for key in ("data", "split")}
-    lines = [line.as_dict() for line in merged(results) if line.metric in metrics]
     unlabelled = sum(result["counts"].get("unlabelled", 0) for result in results)
     return {
         **shared,
@@ -75,8 +74,9 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "unfinished": ", ".join(result["unfinished"] for result in results if result.get("unfinished")),
         "counts": {"unlabelled": unlabelled} if unlabelled else {},
         "metrics": metrics,
-        "names": {name: first["names"][name] for name in metrics},
-        "display": {**first["display"], "lines": lines, "sections": {}},  # sections differ between runs
+        "names": [fields for fields in first["names"] if str(MetricName(*fields)) in metrics],
+        "headlines": [name for name in first["headlines"] if name in metrics],
+        "words": first["words"],
     }
 
 
@@ -124,7 +124,7 @@ def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measure
     changes = run_differences(first, second)
     for line in merged([first.results, second.results]):
         entries = [run.results["metrics"].get(line.metric) for run in (first, second)]
-        if line.beside and line.metric in changes and all(map(is_known, entries)):
+        if line.is_headline and line.metric in changes and all(map(is_known, entries)):
             yield line.label, changes[line.metric], [flag for entry in entries for flag in entry["flags"]]
 
 

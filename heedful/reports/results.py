@@ -1,5 +1,6 @@
 """Compute the content of results.json from rows, after an evaluation or for ``heedful rescore``."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,8 +9,9 @@ import pyarrow as pa
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
-from heedful.metrics.number import Numbers, measured, shown
-from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
+from heedful.metrics.number import Numbers, measured, merged_counts
+from heedful.metrics.perturbation import perturbation_metric
+from heedful.records import Context, MetricName, RunError, SettingError
 from heedful.records.rows import BASE
 
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation, one per prediction, and their metadata
@@ -37,15 +39,21 @@ def score(
     Raises:
         HeedfulError: Two numbers have the same name, or an evaluation has no metric.
     """
+    contexts = {name: metadata["context"]["own"] for name, (_, metadata) in evaluated.items() if name not in metrics}
+    metrics = {
+        **metrics,
+        **{name: perturbation_metric(name) for name, own in contexts.items() if "perturbation" in own},
+    }
     if unknown := sorted(evaluated.keys() - metrics.keys()):
         raise SettingError(f"The evaluation {unknown[0]} has no metric. Register one with heedful.metrics.register.")
     numbers: Numbers = {}
     first_of_name: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
-    displays = []
+    headlines: list[str] = []
+    words: dict[str, str | None] = {}
     for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
         rows, metadata = evaluated[metric.evaluation]
-        evaluated_numbers = metric.evaluate(rows, Context.of(metadata["context"], metadata["counts"]))
+        evaluated_numbers, counted = metric.evaluate(rows, Context.of(metadata["context"], metadata["counts"]))
         scored = measured(evaluated_numbers)
         for name in scored:
             if (first := first_of_name.setdefault(str(name), (metric.name, name))) != (metric.name, name):
@@ -53,17 +61,20 @@ def score(
                     f"{metric.name} and {first[0]} both yield the metric {name}. Rename the label or part in it."
                 )
         numbers |= scored
-        counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        displays.append(shown(evaluated_numbers))
+        for of_evaluation in (metadata["counts"], counted):
+            counts = merged_counts(counts, {f"{metric.evaluation}/{key}": n for key, n in of_evaluation.items()})
+        headlines += [str(number.name) for number in evaluated_numbers if number.headline]
+        words |= metric.words
     numbers = {name: measurement.rounded() for name, measurement in _flag_noise(numbers).items()}
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},
         "unfinished": run.get("unfinished"),
         "identity": _identity(run, evaluated),
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
-        "names": {str(name): list(name) for name in numbers},
-        "counts": counts,
-        "display": _join_tables(displays).as_dict(),
+        "names": [list(name) for name in numbers],
+        "headlines": headlines,
+        "words": words,
+        "counts": json.loads(json.dumps(counts)),  # as from a file
     }
     return Scored(numbers, results)
 
@@ -92,12 +103,3 @@ def _flag_noise(numbers: Numbers) -> Numbers:
         else m
         for name, m in numbers.items()
     }
-
-
-def _join_tables(displays: list[Shown]) -> Shown:
-    """Join the tables of several evaluations: lines, sections and asides (descriptions of numbers without a line)."""
-    sections: dict[str, Section] = {}
-    for each in displays:
-        sections |= each.sections
-    asides = tuple(dict.fromkeys(aside for each in displays for aside in each.asides))
-    return Shown([line for each in displays for line in each.lines], asides, sections)

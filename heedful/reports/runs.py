@@ -172,7 +172,7 @@ class Run:
         if ATTENTIVENESS not in self.rows:
             raise RunError(f"{self.folder} has no rows of {ATTENTIVENESS}. Evaluate again, with it among evaluations.")
         context = self.contexts[ATTENTIVENESS]
-        if not SwapSettings.from_context(context).swap:
+        if not SwapSettings.from_context(context).parts:
             raise RunError(f"{self.folder}: no part was swapped, since the model reads one part. Leave the run out.")
         return self.rows[ATTENTIVENESS][0], context
 

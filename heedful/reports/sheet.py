@@ -85,7 +85,7 @@ def build(run: Run, n: int) -> list[Case]:
             data have changed.
     """
     rows, context = run.swaps()
-    parts = SwapSettings.from_context(context).swap
+    parts = SwapSettings.from_context(context).parts
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = np.concatenate([sample(rows, part, context, count) for part, count in zip(parts, counts, strict=True)])
     if not len(places):

@@ -28,10 +28,8 @@ Line = dict[str, Any]
 def without_null(results: heedful.Results) -> dict[str, Any]:
     """The content of results.json, without the identity of the model and the null control; and the other rows."""
     content = {name: value for name, value in results.content.items() if name != "identity"}
-    for section in ("metrics", "names"):
-        content[section] = {k: v for k, v in content[section].items() if not k.startswith("null/")}
-    lines = [line for line in content["display"]["lines"] if not line["metric"].startswith("null/")]
-    content["display"] = content["display"] | {"lines": lines}
+    content["metrics"] = {k: v for k, v in content["metrics"].items() if not k.startswith("null/")}
+    content["names"] = [name for name in content["names"] if name[0] != "null"]
     repeated = {"accuracy/no_label", "no_answers", "models"}  # these count the answers to repeated inputs as well
     content["counts"] = {k: v for k, v in content["counts"].items() if k not in repeated}
     return content | {"rows": results.rows.filter(pc.field("intervention") != "null")}

@@ -12,7 +12,7 @@ from pytorch_lightning import callbacks as lightning
 from safetensors.torch import load_file
 
 import heedful
-from heedful.callbacks import Accuracy, Engine
+from heedful.callbacks import Accuracy, EvaluationCallback
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.optimizer import Schedule
@@ -129,7 +129,7 @@ def test_a_trainer_of_ones_own_has_weights_for_callbacks_once_the_model_is_bound
 ) -> None:
     model, data, freeze = small(tiny_bert), pairs(), Freeze()
     settings = {"accelerator": "cpu", "max_epochs": 1, "logger": False, "enable_checkpointing": False}
-    trainer = Trainer(callbacks=[freeze, Accuracy(), Engine()], enable_progress_bar=False, **settings)
+    trainer = Trainer(callbacks=[freeze, EvaluationCallback([Accuracy()])], enable_progress_bar=False, **settings)
     if is_bound:
         bound(model, data)
         trainer.fit(model, data)

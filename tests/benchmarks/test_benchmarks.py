@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from benchmarks import engine, harness, monitoring
-from heedful.callbacks.engine.alone import MOST
+from heedful.callbacks.engine.measure import MOST_ALONE
 from heedful.datamodules import Planted
 from heedful.records import CLASSIFICATION, Example, Examples, Task, read_json
 
@@ -58,7 +58,7 @@ def test_attentiveness_counts_the_forwards_of_the_cost_model(common: list[str], 
     assert 0.2 < q < 1
     forwards = {name: v["forwards"] for name, v in variants.items()}
     heedful, plain = round((1 + k * q) * n) - result["identical"], (1 + k) * n
-    assert heedful + n < forwards.pop("n") <= heedful + n + MOST  # padded examples are predicted alone, too
+    assert heedful + n < forwards.pop("n") <= heedful + n + MOST_ALONE  # padded examples are predicted alone, too
     expected = {"a": heedful, "m": heedful - n, "b": plain, "c": plain, "d": heedful}
     assert forwards == expected
     assert 1 <= variants["d"]["padding"] <= variants["b"]["padding"] <= variants["c"]["padding"]
@@ -139,7 +139,7 @@ def test_the_engine_predicts_as_planned(common: list[str], function: list[str]) 
     if function:  # equal inputs are asked once
         assert 0.9 * planned < result["predicted"] <= planned
     else:  # the null control asks for examples alone, too
-        assert planned < result["predicted"] <= planned + MOST
+        assert planned < result["predicted"] <= planned + MOST_ALONE
     assert len(result["sha256"]) == 1
 
 

@@ -99,7 +99,7 @@ def test_every_number_follows_from_the_rows_of_the_file(folder, rule):
         seen.setdefault((row["part"], row["draw"]), set()).add(row["uid"])
         if row["part"] == "distractor":
             hits["kept"].append(after == base[row["uid"]])
-            assert row["expectation"] == "stay"
+            assert row["expects"] == "stays"
         else:
             hits["none"].append(after == "")
             hits["changed"].append(after != base[row["uid"]])

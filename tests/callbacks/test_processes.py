@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.callbacks import EVALUATIONS
 from heedful.records.rows import read_rows, select
 
 from infotabs_files import write_infotabs
 from refusals import refused_output
+from registered import CLASSES
 
 pytestmark = pytest.mark.slow  # runs on several processes
 
@@ -201,7 +201,7 @@ def test_results_and_rows_have_the_same_bytes(results, processes, case):
 
 
 def test_every_evaluation_is_among_the_cases():
-    assert set().union(*CASES.values()) == set(EVALUATIONS)
+    assert set().union(*CASES.values()) == CLASSES
 
 
 def test_no_example_is_lost_or_repeated(results):

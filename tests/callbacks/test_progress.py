@@ -4,21 +4,21 @@ from types import SimpleNamespace
 
 import torch
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine, Setting
+from heedful.callbacks import Accuracy, Attentiveness, EvaluationCallback, Setting
 from heedful.callbacks.engine.evaluation import LOSS, Plans
 from heedful.callbacks.outputs.progress import Progress, TrainingPace
 from heedful.datamodules import Planted
 
 
-def test_headlines_are_in_percent_under_the_names_of_figures():
+def test_curves_are_in_percent_under_the_labels_of_tables():
     data = Planted(n_validation=12)
     data.setup("validate")
-    engine = Engine(plans=Plans.of([Accuracy(), Attentiveness()], Setting(data)))
+    engine = EvaluationCallback(plans=Plans.of([Accuracy(), Attentiveness()], Setting(data)))
     logged = {"accuracy/planted": 0.125, "attentiveness/planted/premise": 1.0, "own": 3.0}
     trainer = SimpleNamespace(
         callbacks=[engine], callback_metrics={LOSS: torch.tensor(0.5)}, progress_bar_metrics=logged, loggers=[]
     )
-    expected = {"loss": 0.5, "accuracy": "12.5%", "attentiveness: premise": "100.0%", "own": 3.0}
+    expected = {"loss": 0.5, "accuracy": "12.5%", "attentiveness premise": "100.0%", "own": 3.0}
     bar = Progress()
     assert bar.get_metrics(trainer, None) == expected
     trainer.callback_metrics = {LOSS: torch.tensor(0.25)}
@@ -27,7 +27,7 @@ def test_headlines_are_in_percent_under_the_names_of_figures():
 
 
 def test_a_training_without_a_terminal_logs_its_steps(monkeypatch, caplog):
-    monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", 0.0)
+    monkeypatch.setattr("heedful.callbacks.engine.predictions.EVERY", 0.0)
     trainer = SimpleNamespace(global_step=2, estimated_stepping_batches=6, is_global_zero=True)
     pace = TrainingPace()
     pace.on_train_start(trainer, None)

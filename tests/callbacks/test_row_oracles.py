@@ -160,7 +160,7 @@ def test_there_is_nothing_to_do_without_a_table_the_labels_or_operations():
     data.setup("validate")
     assert evaluation.plan(Setting(data)).pool is data.pool
     assert TableRows([]).plan(Setting(data)) == Nothing("has no operation in table_rows.operations")
-    assert measure(reads_the_row).plans.headlines[-1] == "transitions/d/delete/invalid"
+    assert ("transitions", "d", "delete", "invalid", "") in measure(reads_the_row).plans.curves
     for other in (Planted(n_validation=8), claims(labels=("yes", "no", "neutral")), claims(partial="hypothesis")):
         other.setup("validate")
         assert isinstance(evaluation.plan(Setting(other)), Nothing)

@@ -10,7 +10,7 @@ from rich.console import Console
 from transformers import AutoTokenizer
 
 from heedful.callbacks import Attentiveness, NaivePartial
-from heedful.callbacks.engine.alone import MOST
+from heedful.callbacks.engine.measure import MOST_ALONE
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
 from heedful.metrics.metric import UNREAD_CHANGES
@@ -83,7 +83,9 @@ def test_unread_changes_are_found_by_the_tokenizer_and_equal_inputs_are_predicte
     found = {name: counts[f"{name}/identical"] for name in identical}
     assert sum(found.values()) == sum(identical.values()) > 10
     assert counts["accuracy/identical"] == 0 < min(found.values())
-    assert 0 < sum(sizes) - len(seen) - 2 * len(premises) <= MOST, "base, null control, and examples predicted alone"
+    assert 0 < sum(sizes) - len(seen) - 2 * len(premises) <= MOST_ALONE, (
+        "base, null control, and examples predicted alone"
+    )
     assert f"{sum(found.values())} changed inputs were the same as others to the model" in printed(engine)
 
     rows, metadata = engine.rows["attentiveness"]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from heedful.datamodules import Planted
+from heedful.datamodules.demonstrations import demonstrations
 from heedful.datamodules.prompting import Prompting
-from heedful.interventions.demonstrations import demonstrations
 from heedful.records import DataError, SettingError
 from heedful.records.prompts import Prompt, Wording
 

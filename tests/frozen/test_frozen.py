@@ -52,7 +52,7 @@ def assert_same_predictions(folder: Path, other: Path, evaluation: str, near: fl
     """The rows are of the same examples, and a prediction differs at most where its probability was near another's."""
     rows, others = (read_rows(path / "rows" / f"{evaluation}.parquet")[0] for path in (folder, other))
     assert rows.num_rows == others.num_rows > 30
-    for name in ("uid", "intervention", "part", "variant", "draw", "gold", "partner", "content"):
+    for name in ("uid", "intervention", "part", "variant", "draw", "gold", "gold2", "expects", "partner", "content"):
         assert rows[name].to_pylist() == others[name].to_pylist(), name
     for name in ("p", "p2"):
         np.testing.assert_allclose(column(rows, name), column(others, name), atol=near)

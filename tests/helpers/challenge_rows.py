@@ -38,11 +38,11 @@ def rows_from(rows_of: Callable[..., pa.Table], of_uid: Mapping[str, Case], **se
     """Rows of cases, with one more row per original of another intervention, which must not count."""
     base = {uid: (case.gold, case.y) for uid, case in of_uid.items()}
     changed = [
-        {"uid": uid, "intervention": name, "part": "hypothesis", "variant": variant, "gold": gold, "y2": y2}
+        {"uid": uid, "intervention": name, "part": "hypothesis", "variant": variant, "gold2": gold, "y2": y2}
         for uid, case in of_uid.items()
         for (name, variant), (gold, y2) in case.changes.items()
     ]
-    changed += [{"uid": uid, "intervention": "other", "y2": E, "gold": E} for uid in of_uid]
+    changed += [{"uid": uid, "intervention": "other", "y2": E, "gold2": E} for uid in of_uid]
     return rows_of(base, [c | {"clusters": [c["uid"], f"table {of_uid[c['uid']].table}"], **settings} for c in changed])
 
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from heedful.interventions import Changes, Intervention
 from heedful.records import Composed, Example, Examples
@@ -18,7 +19,7 @@ class Made(NamedTuple):
     partner: str
     variant: str
     clusters: tuple[str, ...]
-    allowed: str
+    expects: str | None
 
 
 def made(intervention: Intervention, pool: Examples, positions: list[int] | None = None, seed: int = 0) -> list[Made]:
@@ -28,8 +29,8 @@ def made(intervention: Intervention, pool: Examples, positions: list[int] | None
     assert (changes.positions.dtype, changes.draws.dtype) == (np.int64, np.int16)
     examples = examples_of(changes, pool)
     texts = [
-        [column] * len(changes) if isinstance(column, str) else column.to_pylist()
-        for column in (changes.partner, changes.variant, changes.allowed)
+        column.to_pylist() if isinstance(column, pa.Array) else [column] * len(changes)
+        for column in (changes.partner, changes.variant, changes.expects)
     ]
     clusters = map(tuple, changes.clusters.to_pylist())
     columns = (changes.positions.tolist(), changes.draws.tolist(), examples, *texts[:2], clusters, texts[2])

@@ -35,9 +35,15 @@ class Share:
         self.z = [sum(self.hit[g, c] - self.share[c] * self.weight[g, c] for c in cells) / self.k for g in clusters]
         self.clusters = sum(any(self.weight[g, c] for c in cells) for g in clusters)
         self.are_whole = all(float(e.hits).is_integer() and float(e.of).is_integer() for e in entries)
-        self.entries = sum(self.size.values())
+        count = {(g, c): self.weight[g, c] * self.size[c] for g in clusters for c in cells}
+        self.entries = round(sum(max(count[g, c] for c in cells) for g in clusters), 9)
         self.part = 1.0  # share of hits in the added cluster
-        self.least = sum(p * (1 - p) / self.size[c] for c, p in self.share.items()) / self.k**2
+        self.independent = sum(p * (1 - p) / self.size[c] for c, p in self.share.items()) / self.k**2
+        away = {key: self.hit[key] - self.share[key[1]] * weight for key, weight in self.weight.items()}
+        apart = sum(x**2 for x in away.values() if abs(x) > 1e-12)
+        both = sum(sum(away[g, c] for c in cells) ** 2 for g in clusters)
+        self.factor = both / apart if apart else sum(self.size.values()) / self.entries
+        self.least = self.independent * max(1.0, self.factor)
 
     def variance(self, tail: float) -> float:
         """Variance between clusters, increased for few clusters."""
@@ -94,13 +100,10 @@ class Pairs(Share):
         nodes = sorted({node for e in entries for node in (e.cluster, e.lender)}, key=str)
         super().__init__(entries, nodes)
         self.of_lenders = Share([e._replace(cluster=e.lender) for e in entries], nodes)
+        self.entries = max(self.entries, self.of_lenders.entries)
+        self.least = self.independent * max(1.0, min(self.factor, self.of_lenders.factor))
         self.rows = [(e.hits - self.share[e.cell] * e.of) / self.size[e.cell] / self.k for e in entries]
-        self.nodes = [(e.cluster, e.lender) for e in entries]
-        if self.k > 1:  # sum over the rows of a pair, one in each cell
-            rows = dict.fromkeys(self.nodes, 0.0)
-            for pair, row in zip(self.nodes, self.rows, strict=True):
-                rows[pair] += row
-            self.nodes, self.rows = list(rows), list(rows.values())
+        self.nodes = [{e.cluster, e.lender} for e in entries]
         self.bases, both = self.clusters, (self.clusters, self.of_lenders.clusters)
         self.clusters = min((n for n in both if n > 1), default=1)
 
@@ -116,12 +119,11 @@ class Pairs(Share):
 
 
 def estimates(one: Pairs, other: Pairs) -> list[float]:
-    """Estimates of a covariance: over pairs of rows with a common example in any role, over examples, over lenders."""
+    """Estimates of a covariance: over pairs of rows with a common cluster in any role, over examples, over lenders."""
     dyads = 0.0
-    for i, (base, lender) in enumerate(one.nodes):
-        for j, nodes in enumerate(other.nodes):
-            times = nodes.count(base) + nodes.count(lender) - (i == j)
-            dyads += times * one.rows[i] * other.rows[j]
+    for i, nodes in enumerate(one.nodes):
+        for j, others in enumerate(other.nodes):
+            dyads += bool(nodes & others) * one.rows[i] * other.rows[j]
     counts = max(one.bases, other.bases), max(one.of_lenders.clusters, other.of_lenders.clusters)
     bases, lenders = (n / max(1, n - 1) for n in counts)
     first = sum(a * b for a, b in zip(one.z, other.z, strict=True)) * bases
@@ -147,14 +149,27 @@ def distances(one: Share, other: Share, level: float) -> list[tuple[float, float
     return found
 
 
-def less_interval(one: Share, other: Share, level: float = 0.95) -> tuple[float, float]:
+def less_interval(one: Share, other: Share, level: float = 0.95, widening: float = 1.0) -> tuple[float, float]:
     """Interval of the difference of two shares."""
-    low, high = (sqrt(max(0.0, a**2 + b**2 - 2 * r * a * b)) for a, b, r in distances(one, other, level))
+    low, high = (widening * sqrt(max(0.0, a**2 + b**2 - 2 * r * a * b)) for a, b, r in distances(one, other, level))
     d = one.value - other.value
     return max(-1.0, d - low), min(1.0, d + high)
 
 
-def change_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, float]:
+def paired_interval(one: list[Entry], other: list[Entry], level: float = 0.95) -> tuple[float, float]:
+    """Interval of the difference of two shares over the same entries; a share lacks entries with ``of`` 0."""
+    shares = [Share(entries, sorted({e.cluster for e in entries}, key=str)) for entries in (one, other)]
+    changes, size = [], {}
+    for pair in zip(one, other, strict=True):
+        of = max(e.of for e in pair)
+        a, b = (e.hits + s.share[e.cell] * (of - e.of) for e, s in zip(pair, shares, strict=True))
+        changes.append(pair[0]._replace(hits=a - b, of=of))
+        size[pair[0].cell] = size.get(pair[0].cell, 0) + of
+    ratios = [n**2 / shares[0].size[c] / shares[1].size[c] for c, n in size.items()]
+    return change_interval(changes, level, sqrt(sum(ratios) / len(ratios)))
+
+
+def change_interval(entries: list[Entry], level: float = 0.95, widening: float = 1.0) -> tuple[float, float]:
     """Interval of the mean of changes (``hits``, between -1 and 1): gains minus losses of clusters."""
     whole = Share([e._replace(hits=0) for e in entries], sorted({e.cluster for e in entries}, key=str))
     sums = {g: [0.0, 0.0] for g in whole.names}
@@ -164,7 +179,7 @@ def change_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, f
     parts = [{g: max(0.0, sign * d) for g, (d, _) in sums.items()} for sign in (1, -1)]
     gained, lost = (Share([Entry(g, part[g], sums[g][1]) for g in sums], whole.names) for part in parts)
     gained.part, lost.part = (part_of_a_cluster(part, sums) for part in parts[::-1])
-    return less_interval(gained, lost, level)
+    return less_interval(gained, lost, level, widening)
 
 
 def part_of_a_cluster(hits: dict, sums: dict) -> float:

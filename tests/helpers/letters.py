@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from heedful.callbacks import Engine
+from heedful.callbacks import EvaluationCallback
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Encoder
 from heedful.records import Example, Examples
@@ -93,12 +93,12 @@ def random(kind: type, folder: Path, data: PairedData, times: float = 4.0, **set
     return module
 
 
-def rows_of(engine: Engine) -> list[dict]:
+def rows_of(engine: EvaluationCallback) -> list[dict]:
     """The rows of attributions."""
     return engine.rows["attributions"][0].to_pylist()
 
 
-def by_example(engine: Engine) -> dict[tuple[str, str, str], list[dict]]:
+def by_example(engine: EvaluationCallback) -> dict[tuple[str, str, str], list[dict]]:
     """Map (uid, method, variant) to the rows of one explanation."""
     several: dict[tuple[str, str, str], list[dict]] = {}
     for row in rows_of(engine):

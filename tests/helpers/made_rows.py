@@ -12,6 +12,8 @@ from heedful.records import Measurement
 
 from python_rows import rows_from
 
+EXPECTS = {"swap": "leaves", "sibling": "leaves", "null": "stays"}  # expectations of interventions
+
 
 def make(
     base: Mapping[str, tuple[str, str]],
@@ -25,7 +27,8 @@ def make(
     Args:
         base: Maps uids to (gold label, predicted label).
         changed: A mapping for each changed example, with ``uid``, ``y2`` and the columns that differ from a swap of the
-            part "premise" in draw 0. ``y`` and ``gold`` are as in the base row.
+            part "premise" in draw 0. ``y`` and ``gold`` are as in the base row. ``expects`` is by default that of the
+            intervention, "gold2" for new content with a gold label.
         labels: Number of labels.
         seed: Seed of the probabilities, which only the noise floor reads.
         likely: The labels in the order of probabilities, to make each answer the most probable label.
@@ -40,9 +43,11 @@ def make(
     for entry in entries:
         p = p_of.setdefault(entry["uid"], next(drawn))
         p2 = next(drawn) if "intervention" in entry else None
-        expectation = {"swap": "change", "null": "stay"}.get(entry.get("intervention", ""), "")
+        name = entry.get("intervention", "")
+        expects = EXPECTS.get(name, "gold2" if entry.get("gold2") is not None else "")
+        gold2 = entry["gold"] if name == "null" else None
         clusters = [name for name in (entry["uid"], entry.get("partner")) if name]
-        entry |= {"p": p, "p2": p2, "expectation": expectation, "clusters": clusters, **entry}
+        entry |= {"p": p, "p2": p2, "gold2": gold2, "expects": expects, "clusters": clusters, **entry}
         for answer, of in (("y", "p"), ("y2", "p2")) if likely else ():
             if entry.get(answer) is not None:
                 entry[of] = np.roll(np.sort(entry[of])[::-1], likely.index(entry[answer]))

@@ -16,9 +16,14 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 def swaps(answers: dict[str, str], after: list[str], kind=CLASSIFICATION, **own) -> tuple[pa.Table, Context]:
+    expects = dict.fromkeys("ab", "stays")  # in default_label, and of parts that own does not name
+    expects |= {} if "siblings" in own else dict(own.get("swap", ()))
     base = {uid: ("[]" if kind is SPAN else "neutral", y) for uid, y in answers.items()}
     changed = [
-        {"uid": uid, "draw": d, "y2": y2, "part": part} for uid in base for d, y2 in enumerate(after) for part in "ab"
+        {"uid": uid, "draw": d, "y2": y2, "part": part, "expects": expects[part]}
+        for uid in base
+        for d, y2 in enumerate(after)
+        for part in "ab"
     ]
     changed += [{"uid": uid, "intervention": "null", "part": "", "draw": -1, "y2": y} for uid, y in answers.items()]
     changed += [
@@ -42,7 +47,7 @@ def answered(**own):
 def tables() -> tuple[pa.Table, Context]:
     edits = [
         {"uid": f"u{i}", "intervention": name, "part": "table", "variant": str(k), "draw": -1, "y2": LABELS[k],
-         "allowed": f"{name}/unknown", "clusters": [f"u{i}", f"table {i % 2}"]}
+         "expects": f"transitions/{name}/unknown", "clusters": [f"u{i}", f"table {i % 2}"]}
         for i in range(6) for k in range(3) for name in ("delete", "insert")
     ]  # fmt: skip
     edits[0]["y2"] = "(no label)"
@@ -54,14 +59,14 @@ def challenged() -> tuple[pa.Table, Context]:
     golds = ("entailment", "contradiction")
     changed = [
         {"uid": f"u{i}", "intervention": name, "part": "hypothesis", "variant": str(k), "draw": -1,
-         "gold": LABELS[(i + k) % 3], "y2": LABELS[k], "clusters": [f"u{i}", f"table {i % 2}"]}
+         "gold2": LABELS[(i + k) % 3], "y2": LABELS[k], "clusters": [f"u{i}", f"table {i % 2}"]}
         for i in range(6) for k in range(3) for name in (*perturbations(["numbers"]), "other")
     ]  # fmt: skip
     changed += [
         {
             "uid": f"u{i}",
             "intervention": "title",
-            "gold": golds[i % 2],
+            "gold2": golds[i % 2],
             "y2": golds[0],
             "clusters": [f"u{i}", "table t"],
         }
@@ -75,7 +80,7 @@ def of_sets() -> tuple[pa.Table, Context]:
     begin = "counterfactuals-s"
     golds = {"annotated/flipped": "contradiction", "annotated/preserved": "entailment"}
     changed = [
-        {"uid": f"{begin}{s}/{i}", "intervention": name, "draw": -1, "y2": "entailment", "gold": gold,
+        {"uid": f"{begin}{s}/{i}", "intervention": name, "draw": -1, "y2": "entailment", "gold2": gold,
          "clusters": ["x", f"table {i}"]}
         for s in "ab" for i in range(3) for name, gold in golds.items()
     ]  # fmt: skip
@@ -86,16 +91,22 @@ def of_sets() -> tuple[pa.Table, Context]:
 def evident() -> tuple[pa.Table, Context]:
     changed = [
         {"uid": f"u{i}", "intervention": "delete", "part": "table", "variant": key, "draw": -1,
-         "y2": LABELS[(i + k) % 3], "allowed": "delete/unknown", "clusters": [f"u{i}", f"table {i}"]}
+         "y2": LABELS[(i + k) % 3], "expects": "transitions/delete/unknown", "clusters": [f"u{i}", f"table {i}"]}
         for i in range(6) for k, key in enumerate("xyz")
     ]  # fmt: skip
     changed += [
-        {"uid": f"u{i}", "intervention": "values", "y2": "entailment", "clusters": [f"u{i}", "table t"]}
+        {
+            "uid": f"u{i}",
+            "intervention": "values",
+            "gold2": "entailment",
+            "y2": "entailment",
+            "clusters": [f"u{i}", "table t"],
+        }
         for i in range(3)
     ]
     base = {f"u{i}": ("entailment", "contradiction" if i % 2 else "entailment") for i in range(6)}
     relevant = {f"u{i}": ["x", "y"] for i in range(5)}
-    return make(base, changed), Context("d", own={"of": "e", "table": "table", "relevant": relevant})
+    return make(base, changed), Context("d", own={"data": "e", "table": "table", "relevant": relevant})
 
 
 def logical() -> tuple[pa.Table, Context]:
@@ -143,17 +154,17 @@ def many_labels():
         for d in range(2)
     ]
     return make(base, lent, labels=8), Context(
-        "d", 0, CLASSIFICATION, ("premise",), labels, None, own={"swap": ["premise"]}
+        "d", 0, CLASSIFICATION, ("premise",), labels, None, own={"swap": [["premise", "leaves"]]}
     )
 
 
 def split_tables():
     rows, context = tables()
-    allowed = [
-        name and f"{name}/{('irrelevant', 'relevant')[i % 2]}" if name != "base" else ""
+    expects = [
+        f"transitions/{name}/{('irrelevant', 'relevant')[i % 2]}" if name != "base" else ""
         for i, name in enumerate(rows["intervention"].to_pylist())
     ]
-    rows = rows.set_column(rows.schema.get_field_index("allowed"), "allowed", pa.array(allowed))
+    rows = rows.set_column(rows.schema.get_field_index("expects"), "expects", pa.array(expects))
     return with_slices(rows, ("split", "st")), replace(context, splits=("s", "t"))
 
 
@@ -199,8 +210,8 @@ COUNTS = {"split": "test"} | {
     name: {"pairs": 8, "seeds": 5, "seeds_without_match": 1, "sha256": f"of {name}"} for name in ("I0", "I1")
 }
 CASES: dict[str, Callable[[], tuple[pa.Table, Context]]] = {  # name of the metric, and variation
-    "attentiveness": lambda: classified(swap=["a", "b"]),
-    "attentiveness of spans": lambda: answered(swap=["a"], distractors=["b"]),
+    "attentiveness": lambda: classified(swap=[["a", "leaves"], ["b", "leaves"]]),
+    "attentiveness of spans": lambda: answered(swap=[["a", "leaves"], ["b", "stays"]]),
     "default_label": lambda: classified(swap=["a", "b"], siblings={}),
     "naive_partial": lambda: classified(sides=["a", "b"]),
     "table_rows": tables,
@@ -215,8 +226,8 @@ CASES: dict[str, Callable[[], tuple[pa.Table, Context]]] = {  # name of the metr
     "accuracy unlabelled": lambda: plain(unlabelled=True),
     "answers": lambda: plain(SPAN, slices=("kind",)),
     "answers unlabelled": lambda: plain(SPAN, unlabelled=True),
-    "attentiveness sliced": lambda: sliced_swaps(swap=["a"], distractors=["b"]),
-    "attentiveness plain": lambda: sliced_swaps(swap=["a", "b"]),
+    "attentiveness sliced": lambda: sliced_swaps(swap=[["a", "leaves"], ["b", "stays"]]),
+    "attentiveness plain": lambda: sliced_swaps(swap=[["a", "leaves"], ["b", "leaves"]]),
     "attentiveness many labels": many_labels,
     "default_label siblings": lambda: classified(swap=["a"], siblings={"b": "b"}),
     "table_rows splits": split_tables,

@@ -26,8 +26,8 @@ def pair_row(
     uid: str, which: str, partner: str, p, p2, labels, gold: str, slices=(), variant: str = "", held: str | None = None
 ) -> dict:
     part = next(kind for kind, sets in KINDS.items() if which in sets)
-    return {"uid": uid, "intervention": which, "part": part, "variant": f"{partner} {variant}", "gold": gold,
-            "expectation": "change" if which in ("I0", "I1") else "stay",
+    return {"uid": uid, "intervention": which, "part": part, "variant": f"{partner} {variant}", "gold2": gold,
+            "expects": "leaves" if which in ("I0", "I1") else "stays",
             "y": answer(p, labels), "y2": answer(p2, labels), "p": p, "p2": p2, "partner": f"{uid} {partner}",
             "clusters": [uid, held or f"of {uid}", partner], "slices": list(slices)}  # fmt: skip
 

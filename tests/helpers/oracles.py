@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from benchmarks.bare_runs import measured
-from heedful.callbacks import Accuracy
+from heedful.callbacks import Accuracy, Answers
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
@@ -88,4 +88,5 @@ def measure(model, data, *evaluations, **settings):
     """The measurements of a model, or of an oracle with a rule; the settings match ``measured``."""
     module = model if isinstance(model, Classifier) else Oracle(model)
     module.has_learned = True
-    return measured(module, data, [Accuracy(), *evaluations], accelerator="cpu", **settings)
+    first = [] if any(isinstance(each, Answers) for each in evaluations) else [Accuracy()]
+    return measured(module, data, [*first, *evaluations], accelerator="cpu", **settings)

@@ -21,7 +21,7 @@ import written_results
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context(
-    "d", parts=("premise", "hypothesis"), labels=LABELS, default_label="neutral", own={"swap": ["premise"]}
+    "d", parts=("premise", "hypothesis"), labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"]]}
 )
 
 

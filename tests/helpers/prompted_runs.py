@@ -10,7 +10,7 @@ import pyarrow as pa
 import yaml
 
 from heedful.assembly.identity import identity_of
-from heedful.interventions.demonstrations import VERSIONS
+from heedful.datamodules.demonstrations import VERSIONS
 from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records import rows as r
@@ -20,7 +20,7 @@ import written_results
 from python_rows import rows_from
 
 LABELS = ("entailment", "neutral", "contradiction")
-CONTEXT = Context("nli", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+CONTEXT = Context("nli", labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"]]})
 
 
 def rows_of(
@@ -62,12 +62,13 @@ def rows_of(
         entries.append(base)
         if y == labels[int(p.argmax())] == context.default_label:
             continue
-        for part in context.own["swap"]:
+        for part, expects in context.own["swap"]:
             for draw in range(draws):
                 after = context.default_label if rng.random() < attentive else str(rng.choice(labels))
                 p2 = _near(after, labels, rng) if with_p else None
                 after = NO_LABEL if rng.random() < invalid / 2 else after
-                entries.append({"intervention": "swap", "part": part, "draw": draw, "y2": after, "p2": p2, **base})
+                entry = {"intervention": "swap", "part": part, "draw": draw, "expects": expects, "y2": after, "p2": p2}
+                entries.append(entry | base)
     return rows_from(entries, len(labels))
 
 

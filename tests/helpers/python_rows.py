@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from heedful.records import rows as r
 
 BASE_ROW = {  # values of the columns that an entry of rows_from does not name
-    "intervention": r.BASE, "part": "", "variant": "", "draw": r.NO_DRAW, "partner": "", "allowed": "",
-    "expectation": "", "content": "", "group": None, "version": 1, "slices": [], "gold": "", "y": "", "y2": None,
-    "p": None, "p2": None, "unread": None,
+    "intervention": r.BASE, "part": "", "variant": "", "draw": r.NO_DRAW, "partner": "", "expects": "",
+    "content": "", "group": None, "version": 1, "slices": [], "gold": "", "gold2": None, "y": "",
+    "y2": None, "p": None, "p2": None, "unread": None,
 }  # fmt: skip
 
 

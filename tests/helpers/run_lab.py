@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 ROOT = Path(__file__).parents[2]
 BATCH = "heedful.lightning_modules.classifier:Classifier.on_train_batch_start"
 COUNTERFACTUAL = ["--augment", "counterfactual", "--data.resample_counterfactuals", "true"]
-EVALUATING = "heedful.callbacks.engine.engine:Engine.on_validation_epoch_end"
+EVALUATING = "heedful.callbacks.engine.callback:EvaluationCallback.on_validation_epoch_end"
 FINAL = "heedful.callbacks.outputs.board:Board.final"
 KINDS = {  # name: (flags, processes); between 14 and 34 batches
     "plain": ([], 1),

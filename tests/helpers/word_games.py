@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.metrics.attributions.methods import METHODS
+from heedful.metrics.attributions import owen
+from heedful.metrics.attributions.masking import OWEN, design
 
 
 class Played(NamedTuple):
-    """Attribution of a game by a method, and the masks of each round."""
+    """Attribution of a game by a method, and the masks of each round, without those of all and of no features."""
 
     phi: np.ndarray
     error: np.ndarray
@@ -27,23 +28,28 @@ def ends(game, n):
 
 
 def play(method, game, segments, budget, seed=0):
-    """Run a method on a game as the evaluation does, and check the interface of methods."""
-    n = sum(segments)
-    full, nothing = ends(game, n)
-    asking = METHODS[method].explain(n, full, nothing, budget, np.random.default_rng(seed), segments)
-    rounds = []
-    try:
-        masks = next(asking)
-        while True:
-            assert masks.dtype == bool
-            assert masks.shape[1] == n
-            assert len(masks)
-            assert masks.any(axis=1).all()
-            assert not masks.all(axis=1).any()
-            rounds.append(masks.copy())
-            masks = asking.send(game(masks))
-    except StopIteration as end:
-        phi, error = end.value
+    """Run a method on a game as the evaluation does, and check the masks and the result."""
+    n, rounds = sum(segments), []
+
+    def ask(masks):
+        assert masks.dtype == bool
+        assert masks.shape[1] == n
+        inner = masks.any(axis=1) & ~masks.all(axis=1)
+        if inner.any():
+            rounds.append(masks[inner])
+        return game(masks)
+
+    if method == OWEN:
+        asking, values = owen.explain(segments, *ends(game, n), budget), None
+        try:
+            while True:
+                values = ask(asking.send(values))
+        except StopIteration as end:
+            phi, error = end.value, np.full(n, np.nan)
+        assert all(masks.any(axis=1).all() and not masks.all(axis=1).any() for masks in rounds)
+    else:
+        masks, fit = design(method, n, budget, np.random.default_rng(seed))
+        phi, error = fit(ask(masks))
     assert phi.shape == error.shape == (n,)
     assert phi.dtype == error.dtype == np.float64
     assert sum(map(len, rounds)) <= budget
@@ -63,11 +69,6 @@ def pairwise_game(n, seed):
     rng = np.random.default_rng(seed)
     single, pairs = rng.normal(size=n), rng.normal(size=(n, n))
     return lambda masks: 0.3 + masks @ single + np.einsum("mi,ij,mj->m", masks, pairs, masks)
-
-
-def planted_game(word):
-    """A game that depends on one word."""
-    return lambda masks: np.where(masks[:, word], 0.9, 0.2)
 
 
 def smooth_game(n, seed):

@@ -1,7 +1,7 @@
 """Folders of runs with results.json, rows and config.yaml, for the tests of reports."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import yaml
 from heedful.assembly.identity import identity_of
 from heedful.assembly.results import Results, load
 from heedful.lightning_modules.predictor import Predictor
-from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
+from heedful.metrics import METRICS
+from heedful.records import NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, rows_with
 from heedful.records.storage.results import results_text, write_results
 from heedful.reports.compare import run_differences
@@ -37,14 +38,19 @@ def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> di
     return json.loads(json.dumps(said | {"context": context.as_dict()}))
 
 
-def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Shown | None = None, **others: Any) -> dict:
-    """Content of results.json with these numbers; ``others`` replaces further entries."""
+def results(
+    numbers: Mapping[MetricName, Measurement] | None = None, headlines: Iterable[MetricName] = (), **others: Any
+) -> dict[str, Any]:
+    """Content of results.json with these numbers, and the words of the registered metrics; ``others`` replaces further
+    entries.
+    """
     numbers = numbers or {}
     return {
         "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {}, "identity": {},
         "metrics": {str(name): m.as_dict() for name, m in numbers.items()},
-        "names": {str(name): list(name) for name in numbers},
-        "display": (shown or Shown()).as_dict(),
+        "names": [list(name) for name in numbers],
+        "headlines": [*map(str, headlines)],
+        "words": {key: word for metric in METRICS.values() for key, word in metric.words.items()},
     } | others  # fmt: skip
 
 

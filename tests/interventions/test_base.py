@@ -15,12 +15,17 @@ from changed_examples import made
 
 POOL = Examples.of([Example(f"d/{i}", {"a": f"x{i}", "b": "y"}, "yes") for i in range(60)])
 
+EXPECTS = ("leaves", None, "transitions/delete/any")  # of the changes of an example; None for that of the intervention
+
 
 @dataclass(frozen=True)
 class Shout(EachExample):
     """As many changed examples as the uid's last digit says, up to three, and none of uids that begin with d/1."""
 
+    name: str = "shout"
     draws: int = 2
+    parts: tuple[str, ...] = ("a", "b")
+    expects: str = "stays"
 
     def covers(self, uid: str) -> bool:
         return not uid.startswith("d/1")
@@ -28,15 +33,15 @@ class Shout(EachExample):
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         many = min(3, int(uid[-1]))
         examples = [Example(uid, {"a": f"{pool[uid].parts['a']} {draw} {seed} {k}", "b": "y"}) for k in range(many)]
-        return [Changed(e, f"p{k}", f"v{k}", (uid, f"c{k}")[: 1 + k % 2], f"a{k}") for k, e in enumerate(examples)]
+        return [Changed(e, f"p{k}", f"v{k}", (uid, f"c{k}")[: 1 + k % 2], EXPECTS[k]) for k, e in enumerate(examples)]
 
 
 @pytest.mark.parametrize("draws", [0, 1, 3])
 @given(positions=st.lists(st.integers(0, 59), max_size=10, unique=True))
 def test_changes_come_by_position_then_draw_then_as_they_were_made(positions, draws):
-    shout = Shout(draws)
+    shout = Shout(draws=draws)
     expected = [
-        (i, draw, c.example, c.partner, c.variant, c.clusters, c.allowed)
+        (i, draw, c.example, c.partner, c.variant, c.clusters, c.expects or "stays")
         for i in positions
         for draw in (range(draws) if draws else [-1])
         for c in shout.apply(POOL, POOL.uid(i), draw, 7)

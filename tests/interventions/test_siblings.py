@@ -1,6 +1,7 @@
 """Siblings against a plain search, and interventions on the examples of one prediction."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap, manifest_hash
+from heedful.interventions import Families, Null, Siblings, Swap, manifest_hash
 from heedful.records import SOFT, Example, Examples
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -26,7 +27,7 @@ triples = st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from("abcd"), st.
 @given(triples, st.integers(1, 3), st.integers(0, 3))
 def test_siblings_are_all_that_a_plain_search_finds_or_as_many_as_there_are_draws(triples, draws, seed):
     pool = pool_of(triples)
-    siblings = Siblings("premise", Families(pool, "premise", "neutral"), draws)
+    siblings = Siblings("premise", Families(pool, "premise", "neutral"), draws=draws)
     made = siblings.changes(pool, np.arange(len(pool)), seed)
     found = defaultdict(list)
     for base, other, draw in zip(made.positions.tolist(), made.known.tolist(), made.draws.tolist(), strict=True):
@@ -49,11 +50,11 @@ def test_without_gold_nobody_is_a_sibling_and_without_other_parts_neither():
     assert Families(pool, "premise+hypothesis", "neutral").count() == 0
 
 
-@pytest.mark.parametrize("of", [Swap("premise", None, 3), Null()])
+@pytest.mark.parametrize("of", [Swap("premise", None, draws=3), Null()])
 def test_only_examples_of_one_prediction_are_changed_and_as_ever(of):
     pool = pool_of([(c, c, "neutral") for c in "abcdef"])
     answers, everyone = pa.array(["neutral", "x", "neutral", "", "x", "neutral"]), np.arange(6)
-    some = PredictedAs("neutral", of, "stay")
+    some = replace(of, predicted_as="neutral")
     assert some.eligible(pool, everyone, answers).tolist() == [True, False, True, False, False, True]
     made, same = (i.changes(pool, np.array([0, 2, 5]), 7) for i in (some, of))
     assert made.positions.tolist() == same.positions.tolist()
@@ -74,7 +75,7 @@ def test_siblings_stay_in_their_split_where_there_are_several():
 
 def test_examples_that_are_known_keep_their_columns_together():
     pool = pool_of([("p", h, LABELS[2 * (i > 1)]) for i, h in enumerate("abcd")])
-    made = Siblings("premise", Families(pool, "premise", "neutral"), 5).changes(pool, np.arange(4), 0)
+    made = Siblings("premise", Families(pool, "premise", "neutral"), draws=5).changes(pool, np.arange(4), 0)
     kept = made.take(made.known == 3)
     assert kept.positions.tolist() == [0, 1]
     assert kept.partner.to_pylist() == ["d/v/3"] * 2

@@ -93,7 +93,7 @@ def test_a_partner_is_unrelated_and_only_the_part_changes(rows, part, seed):
             )
             assert changed.example.groups == {**base.groups, **{name: partner.groups[name] for name in swap.parts}}
             assert changed.clusters == (base.uid, rows[pool.position(changed.partner)][2])
-            assert (changed.variant, changed.allowed) == ("", "")
+            assert (changed.variant, changed.expects) == ("", None)
     assert next(found, None) is None
 
 

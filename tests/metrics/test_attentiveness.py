@@ -9,14 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heedful.callbacks import Attentiveness
-from heedful.callbacks.engine.evaluation import Plan
-from heedful.interventions import Swap
 from heedful.metrics.attentiveness import METRIC, WITHHELD, attentiveness
 from heedful.metrics.hits import alike, eligible, hits
 from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.paired import recording
-from heedful.records import CLASSIFICATION, MANY, NO_LABEL, SOFT, SPAN, TEXT, Context, Example, Examples
+from heedful.records import CLASSIFICATION, MANY, NO_LABEL, SOFT, SPAN, TEXT, Context
 from heedful.reports.comparable import Swaps
 
 from made_rows import by_text, make
@@ -26,7 +23,9 @@ attentiveness, score = by_text(attentiveness), by_text(METRIC.score)
 LABELS = ("entailment", "neutral", "contradiction")
 TEXTS = ("", "Rome", "the rome!", "the", "Paris", NO_LABEL)
 GOLD = {CLASSIFICATION: "neutral", SOFT: '{"neutral": 1.0}', SPAN: "[]"}
-CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"], "distractors": ["other"]})
+CONTEXT = Context(
+    "d", labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"], ["other", "stays"]]}
+)
 NAME = "attentiveness/d/premise"
 
 
@@ -39,7 +38,11 @@ class Case(NamedTuple):
 
     @property
     def rows(self):
-        swaps = [{"uid": uid, "part": part, "draw": d, "y2": y2} for (uid, part, d), y2 in self.after.items()]
+        expects = dict(self.context.own["swap"])
+        swaps = [
+            {"uid": uid, "part": part, "draw": d, "y2": y2, "expects": expects[part]}
+            for (uid, part, d), y2 in self.after.items()
+        ]
         null = [{"uid": uid, "intervention": "null", "part": "", "draw": -1, "y2": "x"} for uid in self.base]
         return make({uid: (GOLD[self.context.kind], y) for uid, y in self.base.items()}, [*swaps, *null])
 
@@ -76,7 +79,7 @@ def test_swaps_count_and_hit_as_defined(case, part):
     kind, rows = case.context.kind, case.rows
     default = "" if kind is SPAN else case.context.default_label
     found = hits(rows, part, case.context)
-    same, counts = alike(rows, found.swapped, kind), eligible(rows, part, case.context)
+    same, counts = alike(rows, kind), eligible(rows, part, case.context)
     for i, row in enumerate(rows.to_pylist()):
         y, y2 = row["y"], row["y2"]
         is_other = part == "other" or y != default
@@ -85,7 +88,7 @@ def test_swaps_count_and_hit_as_defined(case, part):
         assert found.swapped[i] == swapped
         assert found.base_answered[i] == (swapped and y != NO_LABEL)
         assert found.counted[i] == (swapped and NO_LABEL not in (y, y2))
-        assert same[i] == (swapped and is_same(kind, y, y2))
+        assert same[i] == (y2 is not None and is_same(kind, y, y2))
         assert found.hit[i] == (swapped and is_hit(kind, part, y, y2))
 
 
@@ -194,9 +197,8 @@ def test_without_eligible_examples_the_reason_is_given(answers, kind, reason):
 @pytest.mark.parametrize("default", ["neutral", None])
 def test_the_count_of_eligible_examples_is_their_share(default):
     rows = make({"a": ("yes", "yes"), "b": ("yes", NO_LABEL), "c": ("neutral", "neutral")})
-    context = Context("d", labels=("yes", "neutral"), default_label=default, own={"swap": ["premise"]})
-    pool = Examples.of([Example(uid, {"premise": uid, "hypothesis": f"of {uid}"}, "neutral") for uid in "abc"])
-    counts = Attentiveness().counts(Plan(pool, [Swap("premise", default)]), rows, context)
+    context = Context("d", labels=("yes", "neutral"), default_label=default, own={"swap": [["premise", "leaves"]]})
+    _, counts = METRIC.evaluate(rows, context)
     assert counts["premise"]["eligible"] == round(3 * score(rows, context)[f"{NAME}/eligible"].value)
 
 

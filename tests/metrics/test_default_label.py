@@ -27,9 +27,9 @@ NAMES += ("premise/siblings_gold", "null_total_variation", "null_default_probabi
 
 def changes(uid, y, swaps, siblings):
     yield {"uid": uid, "intervention": "null", "part": "", "draw": NO_DRAW, "y2": y}
-    yield from ({"uid": uid, "draw": draw, "y2": y2} for draw, y2 in enumerate(swaps))
+    yield from ({"uid": uid, "draw": draw, "y2": y2, "expects": "stays"} for draw, y2 in enumerate(swaps))
     about = {"uid": uid, "intervention": "sibling", "part": "hypothesis"}
-    yield from (about | {"draw": draw, "y2": y2, "gold": gold} for draw, (y2, gold) in enumerate(siblings))
+    yield from (about | {"draw": draw, "y2": y2, "gold2": gold} for draw, (y2, gold) in enumerate(siblings))
 
 
 @given(st.lists(example, max_size=8))
@@ -45,7 +45,7 @@ def test_the_numbers_are_those_of_loops(examples):
             continue
         moved = abs(np.array(row["p2"]) - row["p"])
         distances = moved.sum() / 2, moved[1]
-        of_row = (y2 == "neutral", *distances, y2 != "neutral", y2 == row["gold"], *distances)
+        of_row = (y2 == "neutral", *distances, y2 != "neutral", y2 == row["gold2"], *distances)
         counted = {"swap": NAMES[:3], "sibling": NAMES[3:5], "null": NAMES[5:]}[kind]
         uids |= {row["uid"]} if kind == "swap" else set()
         for name, value in zip(NAMES, of_row, strict=True):
@@ -68,8 +68,9 @@ def test_the_numbers_are_those_of_loops(examples):
 
 def test_answers_without_probabilities_have_no_distances():
     context = Context("d", kind=SPAN, default_label="", own={"swap": ["premise"], "siblings": {"premise": "question"}})
-    sibling = {"intervention": "sibling", "part": "question", "gold": '["Rhine"]'}
-    rows = make({"u0": ("[]", "")}, [{"uid": "u0", "y2": "the"}, {"uid": "u0", "y2": "the Rhine", **sibling}], labels=1)
+    sibling = {"intervention": "sibling", "part": "question", "gold2": '["Rhine"]'}
+    swap = {"uid": "u0", "y2": "the", "expects": "stays"}
+    rows = make({"u0": ("[]", "")}, [swap, {"uid": "u0", "y2": "the Rhine", **sibling}], labels=1)
     found = {name: m.value for name, m in measure(rows, context).items()}
     assert found == {
         "default_label/d/eligible": 1,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchmetrics import functional
 
-from heedful.metrics.label_scores import label_scores
+from heedful.metrics.accuracy import label_scores
 from heedful.records import MANY, NO_LABEL, Context
 
 from made_rows import by_text

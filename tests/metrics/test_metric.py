@@ -1,4 +1,4 @@
-"""Statistics below headlines, lines and curves, for all metrics."""
+"""Statistics below numbers, lines and curves, for all metrics."""
 
 from functools import cache
 from pathlib import Path
@@ -12,19 +12,22 @@ from metric_cases import CASES, LABELS
 
 from heedful.metrics import METRICS
 from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, name_below
-from heedful.metrics.number import Number, measured, shown
+from heedful.metrics.number import Number, measured
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, rows_with
+from heedful.reports.lines import label_of, lines_of
 from heedful.reports.results import score
 
 from made_rows import make
 from refusals import refused
+from registered import CLASSES
+from written_results import results
 
-FILE = Path(__file__).with_name("lines_and_curves.txt")
+FILE = Path(__file__).with_name("lines.txt")
 WITHOUT_CHANGES = {"accuracy", "answers", "two_class", "attributions"}
 OVER_CHANGES = [case for case in CASES if case.split()[0] not in WITHOUT_CHANGES]
 NAME = MetricName("attentiveness", "d", "premise")
-CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"]]})
 ANSWERS = st.sampled_from(LABELS)
 ATTENTIVENESS = METRICS["attentiveness"]
 
@@ -42,7 +45,7 @@ def test_no_label_has_the_name_of_another_number(labels):
     keeps = [{"uid": uid, "y2": gold, "intervention": "keep", "variant": "premise"} for uid, (gold, _) in base.items()]
     rows = make(base, [*swaps, *keeps], labels=len(labels))
     rows = rows.set_column(rows.schema.get_field_index("slices"), "slices", pa.array([["kind=b"]] * rows.num_rows))
-    own = {"swap": ["premise"], "sides": ["premise"]}
+    own = {"swap": [["premise", "leaves"]], "sides": ["premise"]}
     context = Context("d", labels=tuple(labels), default_label=labels[0], slices=("kind",), own=own)
     for evaluation in ("accuracy", "attentiveness", "naive_partial"):
         metric = METRICS[evaluation]
@@ -119,7 +122,7 @@ def test_more_than_a_twentieth_is_flagged(unread, is_flagged):
 
 
 def test_every_metric_has_cases_and_every_case_is_in_the_file():
-    assert {name.split()[0] for name in CASES} == METRICS.keys()
+    assert {name.split()[0] for name in CASES} == CLASSES
     assert list(texts_of_file()) == list(CASES)
 
 
@@ -129,43 +132,49 @@ def texts_of_file() -> dict[str, str]:
 
 
 def shown_text(case: str) -> str:
-    """Lines, asides and curves of a case as text, with every third change unread."""
+    """Lines and curves of a case as text, with every third change unread."""
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     if "unread" in rows.schema.names:
         changed = ~rows_with(rows, intervention=BASE)
         rows = with_unread(rows, changed & (np.cumsum(changed) % 3 == 1))
-    table = shown(metric.evaluate(rows, context))
+    numbers, _ = metric.evaluate(rows, context)
+    headlines = [number.name for number in numbers if number.headline]
     texts = [f"# {case}"]
-    for line in table.lines:
-        about = [line.unit] * (line.unit != "percent") + ["beside"] * line.beside + [line.text] * bool(line.text)
+    for line in lines_of(results(measured(numbers), headlines, words=metric.words)):
+        about = [line.unit] * (line.unit != "percent") + ["headline"] * line.is_headline + [line.text] * bool(line.text)
         texts.append("  " * line.level + f"{line.label} = {line.metric}" + "".join(f", {word}" for word in about))
-    texts += [f"aside: {aside}" for aside in table.asides]
-    texts += [f"section: {name}: {' '.join(s.about)}: {s.examples}" for name, s in table.sections.items()]
-    for chart in metric.charts(context):
-        curves = ", ".join(f"{label} = {name}" for label, name in chart.curves.items())
-        texts.append(f"chart: {chart.title} ({chart.figure}): {curves}")
+    texts += [f"curve: {label_of(name)} = {name}" for name in curves_of(metric, context)]
     return "\n".join(texts) + "\n"
+
+
+def curves_of(metric: Metric, context: Context) -> list[MetricName]:
+    """The curves of a metric that is also measured in training."""
+    return [] if metric.headlines is None else metric.curves(context)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_lines_and_curves_are_those_of_the_file(case):
-    """To update the file, run ``python tests/metrics/test_metric.py`` and check its diff."""
+    """To update the file, run ``PYTHONPATH=tests/helpers python tests/metrics/test_metric.py`` and check its diff."""
     assert shown_text(case) == texts_of_file()[case]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_curves_are_of_numbers_which_may_be_monitored(case):
+def test_curves_are_headlines_which_may_be_monitored(case):
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
-    curves = {name for chart in metric.charts(context) for name in chart.curves.values()} - {
-        MetricName("loss", "train")
-    }
-    found = metric.score(rows, context)
-    assert {name for name in curves if "from_" not in name.slice} <= found.keys()
+    numbers, _ = metric.evaluate(rows, context)
+    curves = curves_of(metric, context)
+    assert {*curves} <= {number.name for number in numbers if number.headline}
     assert all(metric.may_have(str(name), context) for name in curves)
     assert not metric.may_have("accuracy/other", context)
-    assert len({str(name) for name in found}) == len(found)
+    assert len({str(number.name) for number in numbers}) == len(numbers)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_numbers_have_the_families_of_their_metric(case):
+    metric = METRICS[case.split()[0]]
+    assert {name.family for name in metric.score(*CASES[case]())} <= {*(metric.families or (metric.name,))}
 
 
 @pytest.mark.parametrize("case", OVER_CHANGES)
@@ -173,7 +182,7 @@ def test_a_failure_after_a_change_is_no_behaviour(case):
     """If all answers after changes are missing, the numbers over changes are undefined and flagged."""
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
-    headlines = {n.name: n.changed for n in metric.evaluate(rows, context) if n.changed is not None}
+    headlines = {n.name: n.changed for n in metric.evaluate(rows, context)[0] if n.changed is not None}
     changed = np.any(list(headlines.values()), axis=0)
     y2 = [NO_LABEL if here else text for text, here in zip(rows["y2"].to_pylist(), changed, strict=True)]
     failed = rows.set_column(rows.schema.get_field_index("y2"), "y2", pa.array(y2, pa.string()))
@@ -199,7 +208,7 @@ def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
     uids = rows["uid"].to_pylist()
     is_base, answered = rows_with(rows, intervention=BASE), ~rows_with(rows, y2=NO_LABEL)
     plain = metric.score(rows, context)
-    headlines = {n.name: n.changed for n in metric.evaluate(rows, context) if n.changed is not None}
+    headlines = {n.name: n.changed for n in metric.evaluate(rows, context)[0] if n.changed is not None}
     changed = np.any(list(headlines.values()), axis=0) & answered
     third = changed & (np.cumsum(changed) % 3 == 1)
     nothing, some = (metric.score(with_unread(rows, unread), context) for unread in (changed, third))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
 from heedful.records import DataError, Example, Examples, HeedfulError, Picture, SettingError, Table, TableForm
-from heedful.records.example import pixels
+from heedful.records.example import Part, content_id, pixels
 
 from refusals import refused
 
@@ -22,6 +22,35 @@ tables = st.builds(
     st.dictionaries(words, st.lists(words, min_size=1, max_size=3), max_size=5),
 )
 PLAIN = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop")), ("Label", ("XL",))))
+
+
+pairs = st.tuples(words | tables, words | tables) | st.tuples(st.builds(Picture, words), st.builds(Picture, words))
+
+
+@given(pairs, words, st.sampled_from(["no", None]))
+def test_an_example_with_another_part_keeps_the_others(sides: tuple[Part, Part], other: str, label: str | None) -> None:
+    old, new = sides
+    base = Example("a", {"x": old, "y": other}, label, {"x": content_id(old), "topic": "t"}, {"m": "1"})
+    changed = base.replace("x", new)
+    assert changed == Example("a", {"x": new, "y": other}, label, {"x": content_id(new), "topic": "t"}, {"m": "1"})
+    assert (list(changed.parts), changed["x"], changed["y"]) == (["x", "y"], new, other)
+    assert changed.replace("x", old) == base
+    assert [base.replace("x", new, gold=gold).label for gold in ("yes", None)] == ["yes", None]
+
+
+def test_an_example_says_which_parts_it_has():
+    base = Example("d/1", {"x": "a", "y": "b"})
+    for use in (lambda: base["z"], lambda: base.replace("z", "c")):
+        with pytest.raises(KeyError, match="d/1 has no part 'z'. The parts are x, y"):
+            use()
+
+
+@pytest.mark.parametrize("content", [None, b"x", Picture("key")], ids=["none", "bytes", "picture"])
+def test_content_of_another_kind_is_refused(content):
+    with refused(SettingError, "d/1", "part x", "str", type(content).__name__):
+        Example("d/1", {"x": "a"}).replace("x", content)
+    with refused(SettingError, "Picture", "str"):
+        Example("d/1", {"x": Picture("key")}).replace("x", "cat.png")
 
 
 @given(tables, tables)

@@ -27,7 +27,7 @@ from written_results import configured, rewrite
 
 LABELS = ("entailment", "neutral", "contradiction")
 UIDS = [f"d/test/{i:04}" for i in range(24)]
-OWN: dict[str, dict] = {"accuracy": {}, "attentiveness": {"swap": ["premise"]}}
+OWN: dict[str, dict] = {"accuracy": {}, "attentiveness": {"swap": [["premise", "leaves"]]}}
 CHALLENGE = {"challenge": {"kinds": ["negation"], "title": False}}
 BACKBONE = "x/base"
 OTHER = "x-base"
@@ -41,7 +41,7 @@ def rows_of_run(seed: int, content: str) -> pa.Table:
     changes = []
     for uid, is_same, flipped in zip(UIDS, stays.tolist(), flips.tolist(), strict=True):
         changes.append({"uid": uid, "y2": base[uid][1] if is_same else "neutral"})
-        made = {"intervention": "perturb/negation/flipped", "draw": -1, "gold": "contradiction"}
+        made = {"intervention": "perturb/negation/flipped", "draw": -1, "gold2": "contradiction"}
         changes.append({"uid": uid, **made, "y2": answers[not flipped], "clusters": [uid, f"table {uid}"]})
     rows = make(base, changes)
     here = zip(rows["uid"].to_pylist(), rows["intervention"].to_pylist(), strict=True)

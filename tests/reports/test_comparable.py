@@ -23,7 +23,7 @@ from made_rows import make
 from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
-CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"]]})
 NAME = MetricName("attentiveness", "d", "premise")
 DRAWS = 2
 CHANGED, KEPT = ("entailment", ["neutral"] * DRAWS), ("entailment", ["entailment"] * DRAWS)
@@ -135,7 +135,7 @@ def test_intervals_are_those_of_a_naive_paired_bootstrap_and_groups_are_clusters
 
 
 def test_spans_agree_if_they_are_the_same_answer_and_should_become_none():
-    context = Context("d", kind=SPAN, default_label="", own={"swap": ["premise"]})
+    context = Context("d", kind=SPAN, default_label="", own={"swap": [["premise", "leaves"]]})
     tables = [make({"u0": ("[]", y), "u1": ("[]", "")}, [{"uid": "u0", "y2": y2}], labels=1)
               for y, y2 in (("the Rhine", "Rhine"), ("Rhine", ""))]  # fmt: skip
     found = compared(*tables, context=context)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.cli import command
-from heedful.records import Context, Line, Measurement, MetricName, RunError, Shown
+from heedful.records import Context, Measurement, MetricName, RunError
 from heedful.reports import compare as report
 
 import written_results
@@ -25,9 +25,8 @@ UNDEFINED = Measurement(None, 0, reason="every prediction is the default label '
 
 
 def results(*numbers: tuple[MetricName, Measurement], **others) -> dict:
-    """Results with a line for each number, labelled with the name of the number."""
-    shown = Shown([Line(str(name), str(name), beside=True) for name, _ in numbers])
-    return written_results.results(dict(numbers), shown, **others)
+    """Results with these numbers, all of them headlines."""
+    return written_results.results(dict(numbers), dict(numbers), **others)
 
 
 def save(folder, rows) -> None:
@@ -100,14 +99,14 @@ def test_the_command_prints_the_table_and_the_paired_difference(two_runs, capsys
     command.main(["compare", str(a), str(b)])
     text = capsys.readouterr().out
     found = re.search(
-        r"accuracy/d \(2\) - \(1\): ([+-][\d.]+) points, paired 95 % interval \[([+-][\d.]+), ([+-][\d.]+)\]", text
+        r"accuracy \(2\) - \(1\): ([+-][\d.]+) points, paired 95 % interval \[([+-][\d.]+), ([+-][\d.]+)\]", text
     )
     value, low, high = map(float, found.groups())
     assert value == pytest.approx(100 * change.mean(), abs=0.005)
     assert low < value < high
     command.main(["compare", str(a)])
     text = capsys.readouterr().out
-    assert "accuracy/d" in text
+    assert "accuracy" in text
     assert "paired" not in text
 
 
@@ -151,7 +150,7 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     command.main(["compare", "--mean", str(tmp_path / "a"), str(tmp_path / "b")])
     text = capsys.readouterr().out
     assert "mean of 2 runs, in %, ± std" in text
-    assert "accuracy/d 70.00 ± 28.28 n=2" in " ".join(text.split())
+    assert "accuracy 70.00 ± 28.28 n=2" in " ".join(text.split())
     assert "fold-a, fold-b" in text
     assert "attentiveness" not in text
     assert "Metrics that not all of these runs have: 1." in text

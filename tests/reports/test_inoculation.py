@@ -22,7 +22,7 @@ BASE = dict.fromkeys(("d/dev/1", "d/dev/2", "d/alpha1/1"), (E, E))
 def change(uid: str, intervention: str, gold: str = C, y2: str = E) -> dict:
     split = uid.split("/")[1]
     shared = {"clusters": [uid, f"table {uid}"], "slices": [f"split={split}"], "draw": -1}
-    return {"uid": uid, "intervention": intervention, "gold": gold, "y2": y2, **shared}
+    return {"uid": uid, "intervention": intervention, "gold2": gold, "y2": y2, **shared}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label="neutral")
-SWAPPED = replace(CONTEXT, own={"swap": ["premise"]})
+SWAPPED = replace(CONTEXT, own={"swap": [["premise", "leaves"]]})
 REFUSED = {
     "compare": (SettingError, "RUN"),
     "compare empty": (RunError, "empty/results.json"),

@@ -22,7 +22,7 @@ from oracles import measure
 from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
-CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"]]})
 DATA = {"n_validation": 60, "n_train": 10}
 
 

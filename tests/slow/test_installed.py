@@ -21,7 +21,7 @@ import heedful
 pytestmark = pytest.mark.slow  # three environments, with imports of torch in each
 
 ROOT = Path(__file__).parents[2]
-FROZEN = ROOT / "tests" / "frozen" / "schema_10"
+FROZEN = ROOT / "tests" / "frozen" / "schema_11"
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
 MODULES = """
 import heedful, json, pkgutil

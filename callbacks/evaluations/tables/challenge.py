@@ -7,25 +7,16 @@ import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting
 from heedful.callbacks.evaluations.pools import by_split
-from heedful.interventions import (
-    DIRECTIONS,
-    KINDS,
-    Intervention,
-    PerturbHypothesis,
-    Source,
-    SpacyAnalyser,
-    SwapTitle,
-    best_analyser,
-)
+from heedful.interventions import KINDS, PerturbHypothesis, Source, SpacyAnalyser, SwapTitle, best_analyser
 from heedful.interventions.hypotheses.spacy_analyser import INSTALL
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.challenge import ChallengeSettings, challenge_counts, perturbations
-from heedful.records import Context, Examples, HeedfulError, SettingError, inform
+from heedful.metrics.tables.challenge import TITLE, TITLES, ChallengeSettings
+from heedful.records import Context, HeedfulError, SettingError, inform
 from heedful.records.errors import suggestion
-from heedful.records.rows import BASE, rows_with, select, strings
+from heedful.records.rows import BASE, select, strings
 
-ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
+ENTITIES, NUMBERS = "entities", "numbers"
 
 
 class Challenge(Evaluation):
@@ -57,14 +48,13 @@ class Challenge(Evaluation):
                 raise error.at(f"challenge.kinds {ENTITIES}") from None
 
     def plan(self, setting: Setting) -> Plan | Nothing:
-        data = setting.data
-        all_parts = data.whole  # with the table, even for a model of the hypothesis alone
-        table = text = None
-        if all_parts is not None and set(data.task.labels) == set(LABELS):
-            table, text = _parts(all_parts)
+        data, whole = setting.data, setting.data.whole  # with the table, even for a model of the hypothesis alone
         if not self.kinds:
             return Nothing("has no kind of change in challenge.kinds")
-        if not (table and text in data.pool.parts):
+        tables, parts = ((), ()) if whole is None else (whole.tables, whole.parts)
+        texts = [part for part in parts if part not in tables]
+        has_both = (len(tables), len(texts)) == (1, 1) and texts[0] in data.pool.parts
+        if not has_both or set(data.task.labels) != set(LABELS):
             return Nothing(f"needs a table, a hypothesis and the labels {', '.join(LABELS)}")
         if data.pool.is_unlabelled:
             return Nothing(NEEDS_GOLD)
@@ -72,46 +62,21 @@ class Challenge(Evaluation):
         if ENTITIES in self.kinds and not analyser.knows_entities:
             inform(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
         kinds = [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or analyser.knows_entities)]
-        changes: list[Intervention] = []
-        for pool in by_split(all_parts, data):  # a split has the same changes as in an evaluation of that split alone
-            source = Source(pool, analyser, text, table)
+        changes = []
+        for pool in by_split(whole, data):  # a split has the same changes as in an evaluation of that split alone
+            source = Source(pool, analyser, texts[0], tables[0])
             for kind in kinds:
-                halved = self.half_or_double and kind == NUMBERS
-                flips = PerturbHypothesis(kind, "flipped", source, half_or_double=halved)
-                changes += [PerturbHypothesis(kind, "preserved", source), flips]
+                halves = self.half_or_double and kind == NUMBERS
+                changes.append(PerturbHypothesis(kind, "preserved", source))
+                changes.append(PerturbHypothesis(kind, "flipped", source, half_or_double=halves))
             changes += [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
-        left_out = [kind for kind in self.kinds if kind not in (*kinds, TITLE)]
-        settings = ChallengeSettings(tuple(kinds), TITLE in self.kinds)
-        return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
+        counts = {"analyser": analyser.name, "left_out": [kind for kind in self.kinds if kind not in (*kinds, TITLE)]}
+        return Plan(data.pool, changes, ChallengeSettings(tuple(kinds), TITLE in self.kinds), counts)
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the changed and the unchanged examples by kind of change; for titles, also the reasons why examples are
-        unchanged.
-        """
-        settings = ChallengeSettings.from_context(context)
-        kinds = settings.kinds
-        counts: dict[str, Any] = {}
-        for kind in kinds:
-            ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
-            counts[kind] = {way: int(rows_with(rows, intervention=name).sum()) for way, name in ways}
-            flips = challenge_counts(rows, perturbations([kind]))
-            counts[kind] |= {name: flips[name] for name in ("flipped_from_entailment", "flipped_from_contradiction")}
-        if kinds:
-            counts["hypotheses"] = challenge_counts(rows, perturbations(kinds))
-        if settings.title:
-            of_titles = challenge_counts(rows, [TITLE])
-            counts["titles"] = {k: n for k, n in of_titles.items() if "flipped" not in k}
-            uids = strings(select(rows, intervention=BASE), "uid")
-            swaps = [swap for swap in plan.interventions if isinstance(swap, SwapTitle)]
-            reasons = Counter(swap.why_not(uid) for swap in swaps for uid in uids if swap.source.holds(uid))
-            counts["titles"]["without"] = {reason: n for reason, n in sorted(reasons.items()) if reason}
-        return counts
-
-
-def _parts(pool: Examples) -> tuple[str | None, str | None]:
-    """Return the names of the part with a table and of the part with the hypothesis; (None, None) unless the parts are
-    exactly one table and one text.
-    """
-    tables = pool.tables
-    texts = [part for part in pool.parts if part not in tables]
-    return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)
+        """Count the reasons why titles of tables are unchanged."""
+        swaps = [swap for swap in plan.interventions if isinstance(swap, SwapTitle)]
+        uids = strings(select(rows, intervention=BASE), "uid") if swaps else []
+        reasons = Counter(swap.why_not(uid) for swap in swaps for uid in uids if swap.source.holds(uid))
+        without = {reason: n for reason, n in sorted(reasons.items()) if reason}
+        return {TITLES: {"without": without}} if swaps else {}

@@ -1,7 +1,6 @@
 """The evaluation "counterfactual_tables": does a model follow an edited table that contradicts world knowledge?"""
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,15 +11,9 @@ from heedful.datamodules.loaders.tabprobe import load_counterfactuals
 from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.challenge import TITLE, challenge_counts
-from heedful.metrics.tables.counterfactual_tables import (
-    ANNOTATED,
-    CounterfactualTablesSettings,
-    rows_of_set,
-    set_changes,
-    set_data,
-)
-from heedful.records import Context, DataError, Examples, HeedfulError, RunError, SettingError
+from heedful.metrics.tables.challenge import TITLE
+from heedful.metrics.tables.counterfactual_tables import ANNOTATED, CounterfactualTablesSettings, set_data
+from heedful.records import DataError, Examples, HeedfulError, RunError, SettingError
 from heedful.records.rows import BASE, contents, describe_difference, equal_columns, select, strings
 from heedful.records.storage.results import RESULTS, read_evaluation
 
@@ -46,22 +39,21 @@ class CounterfactualTables(Evaluation):
         self.paths = paths or []
         self.hypothesis_only = hypothesis_only
         if hypothesis_only is not None:
-            self._evaluated()
+            self._rows_alone()
 
-    def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
-        """Read the rows and the metadata in the results folder of the hypothesis-only model."""
+    def _rows_alone(self) -> pa.Table:
+        """Read the rows in the results folder of the hypothesis-only model."""
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
-            is_evaluated = (Path(self.hypothesis_only) / RESULTS).is_file()
-            evaluated = read_evaluation(self.hypothesis_only, self.name) if is_evaluated else None
+            has_results = (Path(self.hypothesis_only) / RESULTS).is_file()
+            if evaluation := has_results and read_evaluation(self.hypothesis_only, self.name):
+                return evaluation[0]
         except HeedfulError as error:
             raise error.at(flag) from None
-        if evaluated is None:
-            raise RunError(
-                f"{flag} has no rows of {self.name}. Evaluate the model of the hypothesis alone first, with the same "
-                "paths, and name its folder."
-            )
-        return evaluated
+        raise RunError(
+            f"{flag} has no rows of {self.name}. Evaluate the model of the hypothesis alone first, with the same "
+            "paths, and name its folder."
+        )
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.paths:
@@ -82,7 +74,7 @@ class CounterfactualTables(Evaluation):
         pool = fitted(originals, data)
         table, hypothesis = fitted_parts(originals, data)
         edited = fitted(changed, data)
-        changes = [Annotated(name, edited, table, expected) for name, expected in ANNOTATED.items()]
+        changes = [Annotated(name, edited, table, flips) for name, flips in ANNOTATED.items()]
         for of_set, (mine, _) in sets.items():  # tables of one set lend each other their titles
             source = Source(mine.rename_parts((table, hypothesis)), RuleAnalyser(), hypothesis, table)
             changes.append(SwapTitle(source, pool.parts, name=f"{TITLE}/{of_set}"))
@@ -97,17 +89,16 @@ class CounterfactualTables(Evaluation):
         Raises:
             RunError: The rows of the hypothesis-only model have other examples, or its predictions depend on the table.
         """
-        flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
-        rows, _ = self._evaluated()
-        predicted = contents(rows)
+        flag, rows = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}", self._rows_alone()
         mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts).to_pylist(), strict=True))
-        if differ := describe_difference(mine, {uid: predicted[uid] for uid in mine if uid in predicted}):
+        theirs = {uid: content for uid, content in contents(rows).items() if uid in mine}
+        if differ := describe_difference(mine, theirs):
             raise RunError(f"{flag} is about other examples: {differ}. Evaluate that model with the same folders.")
         hypotheses = (examples.column(f"parts.{examples.parts[1]}") for examples in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}
         annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])
-        for uid, stays in zip(strings(annotated, "uid"), equal_columns(annotated, "y", "y2"), strict=True):
-            if uid in same_text and not stays:
+        for uid in strings(annotated, "uid")[~equal_columns(annotated, "y", "y2")]:
+            if uid in same_text:
                 raise RunError(
                     f"{flag}: that model reads the table, for its answer to {uid} follows it. Name one that reads the "
                     "hypothesis alone."
@@ -115,8 +106,3 @@ class CounterfactualTables(Evaluation):
         base = select(rows, intervention=BASE)
         right = dict(zip(strings(base, "uid"), equal_columns(base, "gold", "y").tolist(), strict=True))
         return {uid: right[uid] for uid in mine}
-
-    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the original and the changed examples per set (folder)."""
-        sets = CounterfactualTablesSettings.from_context(context).sets
-        return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in sets}

@@ -1,20 +1,16 @@
 """The evaluation "evidence": does a model use the rows of a table that people marked as relevant?"""
 
 from collections import Counter
-from typing import Any
-
-import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.callbacks.evaluations.pools import fitted
-from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tables import load_tables
 from heedful.datamodules.loaders.tabprobe import load_evidence
 from heedful.interventions import Donors, RowEdits, SwapValues
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.evidence import EvidenceSettings, evidence_counts
-from heedful.records import Context, DataError, ModelError
+from heedful.metrics.tables.evidence import EvidenceSettings
+from heedful.records import DataError, ModelError
 
 
 class Evidence(Evaluation):
@@ -41,35 +37,7 @@ class Evidence(Evaluation):
     def plan(self, setting: Setting) -> Plan | Nothing:
         if self.path is None:
             return Nothing("needs evidence.path FILE, annotations of relevant rows")
-        data = setting.data
-        self._require(data)
-        examples = load_tables(data.path, split=self.split)
-        annotated, left_out = load_evidence(self.path, examples)
-        if not annotated:
-            raise DataError(
-                f"evidence.path {self.path} marks no row as relevant to a pair that is not neutral. Name another "
-                "file, or another evidence.split."
-            )
-        relevant = {uid: frozenset(keys) for uid, keys in annotated.items()}
-        lenders = fitted(examples, data)
-        pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
-        part = pool.tables[0]
-        hypothesis = next(name for name in pool.parts if name != part)
-        swap = SwapValues(relevant, lenders, part, hypothesis)
-        reasons = Counter(swap.why_not(pool, uid) or "swapped" for uid in pool.column("uid"))
-        return Plan(
-            pool,
-            [RowEdits("delete", part, Donors(pool, part), relevant=relevant), swap],
-            EvidenceSettings(
-                pool.uid(0).partition("/")[0],  # the data set of the annotated examples
-                part,
-                {uid: sorted(keys) for uid, keys in sorted(relevant.items())},
-            ),
-            {"split": self.split, "left_out": left_out, "values": dict(sorted(reasons.items()))},
-        )
-
-    def _require(self, data: Pairs) -> None:
-        flag = f"evidence.path {self.path}"
+        data, flag = setting.data, f"evidence.path {self.path}"
         if not data.loader.reads_by(load_tables) or data.path is None:
             raise DataError(
                 f"{flag} is about tables in files, which are not evaluated here. Take data infotabs with data.path "
@@ -85,12 +53,22 @@ class Evidence(Evaluation):
                 f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}. Leave that "
                 "evaluation out, or take data with these labels."
             )
-
-    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the pairs and tables that the metric measures, and the pairs that the metric omits.
-
-        The keys are "pairs", "tables", and the reasons why pairs are omitted, such as "neutral"; see
-        :func:`~heedful.metrics.tables.evidence.evidence_counts`.
-        """
-        settings = EvidenceSettings.from_context(context)
-        return evidence_counts(rows, settings.table, settings.marked)
+        examples = load_tables(data.path, split=self.split)
+        annotated, left_out = load_evidence(self.path, examples)
+        if not annotated:
+            raise DataError(
+                f"{flag} marks no row as relevant to a pair that is not neutral. Name another file, or another "
+                "evidence.split."
+            )
+        relevant = {uid: frozenset(keys) for uid, keys in annotated.items()}
+        lenders = fitted(examples, data)
+        pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
+        part = pool.tables[0]
+        hypothesis = next(name for name in pool.parts if name != part)
+        swap = SwapValues(relevant, lenders, part, hypothesis)
+        reasons = Counter(swap.why_not(pool, uid) or "swapped" for uid in pool.column("uid"))
+        changes = [RowEdits("delete", part, Donors(pool, part), relevant=relevant), swap]
+        annotated = pool.uid(0).partition("/")[0]  # name of the data set
+        settings = EvidenceSettings(annotated, part, {uid: sorted(keys) for uid, keys in sorted(relevant.items())})
+        counts = {"split": self.split, "left_out": left_out, "values": dict(sorted(reasons.items()))}
+        return Plan(pool, changes, settings, counts)

@@ -3,16 +3,16 @@
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.callbacks.evaluations.pools import by_split
-from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS, steps
 from heedful.metrics import METRICS
-from heedful.metrics.tables.transitions import Changes, TableRowsSettings
-from heedful.records import Context, Examples
+from heedful.metrics.tables.transitions import TableRowsSettings
+from heedful.records import Context
 from heedful.records.rows import BASE, select, strings
 
 OPERATIONS = ("delete", "insert", "update", "permute")
@@ -55,35 +55,16 @@ class TableRows(Evaluation):
         edits = []
         for pool in by_split(data.pool, data):  # a split has the same edits as in an evaluation of that split alone
             part = pool.tables[0]
-            only = self._chosen(pool, data)
-            donors = Donors(pool, part)
+            donors, only = Donors(pool, part), None  # None for all examples
+            if data.splits_evaluated or len(pool) > (self.max_examples or len(pool)):
+                only = frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
         return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
-    def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
-        """Return the uids of the hypotheses that are tested; None if all are tested."""
-        if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
-            return None
-        return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
-
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count, for each operation: hypotheses with and without an edit, tables, edits, and edits by the two labels
-        that are predicted before and after the edit.
-        """
-        base = set(strings(select(rows, intervention=BASE), "uid"))
-        counts = {}
-        tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # one per split
-        hypotheses = sum(len(base if only is None else base & only) for only in tested)
-        for name in self.operations:
-            changes = Changes(rows, name)
-            counts[name] = {
-                "hypotheses": changes.hypotheses,
-                "without_edit": hypotheses - changes.hypotheses,
-                "tables": len(set(changes.table.tolist())),
-                "edited": len(changes.before),
-                "transitions": {
-                    before: dict(zip(LABELS, row, strict=True))
-                    for before, row in zip(LABELS, changes.matrix().tolist(), strict=True)
-                },
-            }
-        return counts
+        """Return, for each operation, the number of hypotheses without an edit."""
+        uids = set(strings(select(rows, intervention=BASE), "uid"))
+        first = [edit for edit in plan.interventions if edit.name == self.operations[0]]  # one per split
+        n = sum(len(uids if edit.only is None else uids & edit.only) for edit in first)
+        edits = {name: select(rows, intervention=name) for name in self.operations}
+        return {name: {"without_edit": n - len(pc.unique(of_name["uid"]))} for name, of_name in edits.items()}

@@ -6,6 +6,7 @@ A governor is the word before a number or date that makes it a bound, such as "o
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, Protocol
@@ -65,10 +66,7 @@ _CAPITALS = frozenset(WORDS["not_names"])
 class Number(NamedTuple):
     """A number in a text, from position ``start`` to before ``end``.
 
-    A governor is the word before a number that makes it a bound, such as "over" in "over 30 years".
-
     Attributes:
-        value: The value.
         governor: The governor in lower case, a key of :data:`MONOTONICITY`; "" without one.
         governor_start: Position of the governor's first character; -1 without one.
     """
@@ -81,13 +79,11 @@ class Number(NamedTuple):
 
 
 class Date(NamedTuple):
-    """A date in a text, from position ``start`` to before ``end``.
+    """A date in a text, from position ``start`` to before ``end``, with its governor as for a :class:`Number`.
 
     Attributes:
         unit: "year", "decade", "month" or "season".
         value: The year; the first year of the decade; the month, from 0; 0 for a season.
-        governor: The word before the date that makes it a bound, such as "after"; "" without one.
-        governor_start: Position of the governor's first character; -1 without one.
     """
 
     start: int
@@ -99,7 +95,7 @@ class Date(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of a text, from position ``start`` to before ``end``: an entity, a quantifier or a negation.
+    """An entity, quantifier or negation in a text, from position ``start`` to before ``end``.
 
     Attributes:
         what: The type of an entity, such as "person"; for other spans, the text in lower case.
@@ -111,15 +107,42 @@ class Span(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """The finite verb of the main clause, from position ``start`` to before ``end``.
-
-    Attributes:
-        negated: The negated verb, such as "was not" for "was".
-    """
+    """The finite verb of the main clause, from position ``start`` to before ``end``; "was not" negates "was"."""
 
     start: int
     end: int
     negated: str
+
+
+class Edit(NamedTuple):
+    """A replacement in a text, from position ``start`` to before ``end``.
+
+    Attributes:
+        old: The replaced text; "" for an insertion.
+        new: The replacement.
+        kind: Kind of change, such as "numbers".
+    """
+
+    start: int
+    end: int
+    old: str
+    new: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.start}:{self.end} {self.old!r} -> {self.new!r}"
+
+
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """Return the text with its edits applied; the spans of the edits refer to ``text`` and must not overlap.
+
+    Example:
+        >>> apply_edits("He is over 40.", [Edit(11, 13, "40", "35", "numbers")])
+        'He is over 35.'
+    """
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.new + text[edit.end :]
+    return text
 
 
 @dataclass(frozen=True)
@@ -127,7 +150,6 @@ class Analysis:
     """The spans of a text that an analyser has found.
 
     Attributes:
-        text: The text.
         numbers: Numbers that belong to no date and no name.
         dates: Years, decades, months and seasons.
         quantifiers: Words such as "all", "every" and "many".
@@ -164,9 +186,7 @@ class Analyser(Protocol):
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """Finds numbers, dates, quantifiers, negations and auxiliary verbs by word lists and regular expressions.
-
-    It finds no entities.
+    """Finds everything but entities by word lists and regular expressions.
 
     Example:
         >>> RuleAnalyser().analyse("He was active for over 30 years.").numbers
@@ -271,11 +291,7 @@ _DO: dict[str, str] = WORDS["do"]
 
 
 def auxiliary(text: str) -> Verb | None:
-    """Return the first auxiliary verb of a text with its negated form.
-
-    Returns:
-        None if there is no auxiliary verb, if it may belong to a subordinate clause, or if it cannot be negated.
-    """
+    """Return the first auxiliary verb of a text; None if it is in a subordinate clause or cannot be negated."""
     m = _AUXILIARY.search(text)
     if m is None or SUBORDINATE.search(text[: m.start()]):
         return None

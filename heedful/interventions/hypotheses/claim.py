@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from heedful.interventions.hypotheses.analysis import Analysis, Verb, auxiliary
-from heedful.interventions.hypotheses.text_edits import Edit
+from heedful.interventions.hypotheses.analysis import Analysis, Edit, Verb, auxiliary
 from heedful.interventions.tables.title_expressions import inside, title_mentions
 from heedful.records import Table
 from heedful.records.storage.yaml_files import word_lists
@@ -25,9 +24,8 @@ class Claim:
     """A hypothesis that a table entails or contradicts, with the names and values that may be put into it.
 
     Attributes:
-        analysis: The numbers, dates, negations, ... in the hypothesis.
+        analysis: The spans of the hypothesis.
         entailed: Whether the table entails the hypothesis; otherwise the table contradicts it.
-        table: The table.
         names: Maps types of entities to names that may replace an entity.
         values: Maps each key of a table row to the values that tables of the split have for the key.
     """
@@ -61,18 +59,12 @@ class Claim:
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether the span of the hypothesis from ``start`` to before ``end`` overlaps no mention of the table's title.
-
-        Only such spans may be changed.
-        """
+        """Whether the span from ``start`` to before ``end`` may be changed: it overlaps no mention of the title."""
         return not inside(start, end, title_mentions(self.table, self.text))
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text with at least three letters, in lower case.
-
-    Frequent words ("the", "and", "for") and particles of names ("von", "van", "del") are left out.
-    """
+    """Return the words of a text with at least three letters, in lower case, without "the", "and", "von", "van", ..."""
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
@@ -91,8 +83,7 @@ def known_words(claim: Claim) -> set[str]:
 def place_kind(name: str) -> str:
     """Return the kind of a place: "city", "province", "country" or "continent"; "" if it is unknown.
 
-    Only the text before the first comma is looked up in the lists of places. "Austin, Texas" is unknown, since the
-    lists do not contain "Austin".
+    Only the text before the first comma is looked up in the lists of places, which do not contain "Austin".
 
     Example:
         >>> place_kind("U.S."), place_kind("Austin, Texas"), place_kind("the Netherlands")

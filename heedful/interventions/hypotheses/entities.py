@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from heedful.interventions.hypotheses.analysis import Edit
 from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, place_kind, words, words_and_countries
-from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.records import Table
 from heedful.records.storage.yaml_files import word_lists
 
@@ -29,18 +29,12 @@ WITH_ARTICLE = re.compile(r"(?:United|Netherlands|Philippines|Kingdom|Republic|U
 
 
 def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Return the possible replacements of a person, place or organisation in a hypothesis, one element per entity.
+    """Return the possible replacements of a name, see :data:`~heedful.interventions.hypotheses.rules.Rule`.
 
     The new name has the same type (for a place, also the same kind, such as city), and neither the hypothesis nor the
     table mentions it. Names that share a word with the table's title are not replaced, since the table says nothing
-    about other subjects.
-
-    Args:
-        claim: The hypothesis.
-        flip: True turns an entailed hypothesis into a contradiction. A name is then replaced only if the table has this
-            name in a row whose key fits the type, such as "Born" for a place. False keeps the label of a contradicted
-            hypothesis; the result is empty for an entailed hypothesis.
-        rng: Random number generator.
+    about other subjects. A flip replaces only names that the table has in a row whose key fits the type, such as "Born"
+    for a place. To keep the label, only contradicted hypotheses are changed.
     """
     if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):
         return []
@@ -53,12 +47,9 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
             continue
         old = claim.text[start:end]
         in_predicate = AFTER.search(claim.text[:start]) and ENDS.match(claim.text[end:])
-        if (
-            not in_predicate
-            or words(old) & title
-            or SEASON.match(old)
-            or (flip and not has_name(claim.table, old, kind))
-        ):
+        if not in_predicate or words(old) & title or SEASON.match(old):
+            continue
+        if flip and not has_name(claim.table, old, kind):
             continue
         names = [name for name in claim.names.get(kind, ()) if not claim_words & words_and_countries(name)]
         if kind == "location":  # a state does not contradict its city or its country
@@ -81,10 +72,6 @@ def has_name(table: Table, name: str, kind: str) -> bool:
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the names of each type of entity, sorted; names with more than one type are dropped.
-
-    Args:
-        kinds: Maps each type, such as "person", to names.
-    """
+    """Return the names of every type of entity, sorted; names with more than one type are dropped."""
     counts = Counter(name for names in kinds.values() for name in names)
     return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

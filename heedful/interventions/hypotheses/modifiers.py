@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from heedful.interventions.hypotheses.analysis import Edit
 from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, place_kind, words_and_countries
-from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.interventions.tables.title_expressions import title_mentions
 from heedful.records.storage.yaml_files import word_lists
 
@@ -18,21 +18,17 @@ VERBAL = re.compile(
     r" (?:is|was|are|were|has|have|had|does|did|can|could|will|would|began|won|got|came|took|became|made|went|wrote"
     r"|sold|\w{3,}ed)\b"
 )
+UNREADABLE = re.compile(r"[\d:|;/()\[\]]")
 MOST_WORDS = 5
 
 
 def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Return edits of a hypothesis that insert a relative clause about a row of its table, at most one edit per row.
+    """Return the possible insertions of a relative clause, see :data:`~heedful.interventions.hypotheses.rules.Rule`.
 
-    The clause is inserted after the first mention of the table's title that precedes a verb: "X, whose occupation is
-    mathematician, ...". To keep the label, the clause has a value of the row, and is true. To flip the label, the
-    clause has a value from another table, without words of the hypothesis and its table. A flip skips rows with several
-    values, since a list of values may be incomplete.
-
-    Args:
-        claim: The hypothesis and its table.
-        flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
-        rng: Random number generator.
+    The clause follows the first mention of the table's title before a verb: "X, whose occupation is mathematician,
+    ...". To keep the label, the clause has a value of a row, and is true. To flip the label, it has a value from
+    another table, without words of the hypothesis and its table. A flip skips rows with several values, since a list
+    may be incomplete.
     """
     text, table = claim.text, claim.table
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
@@ -58,9 +54,7 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 def readable(values: Iterable[str]) -> list[str]:
     """Return the values that fit into a sentence: at most five words and no digits. Parentheses are removed."""
     without_parentheses = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
-    return [
-        v for v in without_parentheses if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS
-    ]
+    return [v for v in without_parentheses if v and not UNREADABLE.search(v) and len(v.split()) <= MOST_WORDS]
 
 
 def has_clause(key: str) -> bool:

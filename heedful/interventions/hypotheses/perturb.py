@@ -6,21 +6,21 @@ contradiction. The opposite flip, from contradiction to entailment, needs human 
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Literal
 
-from heedful.interventions.base import EachExample, Expectation
-from heedful.interventions.hypotheses.analysis import Analyser
+from heedful.interventions.base import EachExample
+from heedful.interventions.hypotheses.analysis import Analyser, Edit, apply_edits
 from heedful.interventions.hypotheses.claim import Claim, words
 from heedful.interventions.hypotheses.entities import has_name, names_of
 from heedful.interventions.hypotheses.modifiers import has_clause, readable
 from heedful.interventions.hypotheses.quantities import numbers
 from heedful.interventions.hypotheses.rules import RULES
-from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
-from heedful.interventions.tables.donors import table_column
+from heedful.interventions.tables.donors import table_cluster
 from heedful.records import Changed, Examples, generator
-from heedful.records.example import as_table, as_text, content_id
+from heedful.records.example import as_table, as_text
+from heedful.records.rows import GOLD2
 
 KINDS = tuple(RULES)
 Direction = Literal["preserved", "flipped"]
@@ -69,10 +69,7 @@ class Source:
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps types of entities to the names that occur in both a hypothesis of the split and its table.
-
-        The mapping is empty if the analyser does not find entities.
-        """
+        """Maps types of entities to the names that occur in both a hypothesis of the split and its table."""
         by_kind: dict[str, set[str]] = defaultdict(set)
         if not self.analyser.knows_entities:
             return {}
@@ -95,28 +92,22 @@ class Source:
         return {key: tuple(sorted(values)) for key, values in by_key.items()}
 
     def claim(self, uid: str) -> Claim | None:
-        """Return the hypothesis of an example, analysed, with its table.
-
-        Returns:
-            None unless the label is entailment or contradiction.
-        """
+        """Return the claim of an example; None unless its label is entailment or contradiction."""
         if self._last[0] != uid:
             self._last = uid, self._read(uid)
         return self._last[1]
 
     def cluster(self, uid: str) -> str:
-        """Return the name of the cluster of an example, "table <id>": examples about one table form a cluster."""
-        return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
+        """Return the name of the cluster of an example's table."""
+        return table_cluster(self.pool, self.table, uid)
 
     def _read(self, uid: str) -> Claim | None:
-        i = self.pool.position(uid)
-        label = self.pool.value("label", i)
-        if label not in self.labels:
+        example = self.pool[uid]
+        if example.label not in self.labels:
             return None
-        example = self.pool[i]
-        analysis = self.analyser.analyse(as_text(example.parts[self.hypothesis]))
-        table = as_table(example.parts[self.table])
-        return Claim(analysis, label == self.labels[0], table, self.names, self.values)
+        analysis = self.analyser.analyse(as_text(example[self.hypothesis]))
+        entailed = example.label == self.labels[0]
+        return Claim(analysis, entailed, as_table(example[self.table]), self.names, self.values)
 
 
 @dataclass(frozen=True)
@@ -135,24 +126,19 @@ class PerturbHypothesis(EachExample):
     direction: Direction
     source: Source = field(repr=False, compare=False)
     half_or_double: bool = False
+    _: KW_ONLY
+    name: str = field(init=False)
+    version: int = field(init=False)
     draws: int = 1
-    limit: int | None = None
+    expects: str = GOLD2
 
-    @property
-    def version(self) -> int:
-        return VERSIONS.get((self.kind, self.direction), 1)
-
-    @property
-    def name(self) -> str:
-        return f"perturb/{self.kind}/{self.direction}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"perturb/{self.kind}/{self.direction}")
+        object.__setattr__(self, "version", VERSIONS.get((self.kind, self.direction), 1))
 
     @property
     def parts(self) -> tuple[str, ...]:
         return (self.source.hypothesis,)
-
-    @property
-    def expectation(self) -> Expectation:
-        return "change" if self.direction == "flipped" else "stay"
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
@@ -179,11 +165,6 @@ class PerturbHypothesis(EachExample):
             return []
         base = pool[uid]
         part = self.source.hypothesis
-        text = apply_edits(as_text(base.parts[part]), edits)
-        example = replace(
-            base,
-            parts={**base.parts, part: text},
-            label=self.source.labels[1] if self.direction == "flipped" else base.label,
-            groups={**base.groups, part: content_id(text)},
-        )
+        gold = self.source.labels[1] if self.direction == "flipped" else base.label
+        example = base.replace(part, apply_edits(as_text(base[part]), edits), gold=gold)
         return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

@@ -1,10 +1,11 @@
 """Change the numbers and dates in a hypothesis (Gupta et al. 2022, table 2).
 
-The direction that keeps the label follows from the governor, the word that makes a number or date a bound: "over 30"
-entails "over 20". Numbers and dates without a governor are changed by a large amount.
+The direction that keeps the label follows from the governor: "over 30" entails "over 20". Numbers and dates without a
+governor are changed by a large amount.
 """
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 
 import numpy as np
@@ -19,11 +20,11 @@ from heedful.interventions.hypotheses.analysis import (
     SUPERLATIVE,
     TIMES,
     Date,
+    Edit,
     Number,
     to_words,
 )
 from heedful.interventions.hypotheses.claim import Claim, Edits
-from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.records.storage.yaml_files import word_lists
 
 WORDS = word_lists(__file__)
@@ -48,6 +49,10 @@ OPEN_ENDED = re.compile(  # as in "by the end of May 1990": other dates may be t
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
+DISTANCE = re.compile(
+    r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?|or)\s*$",
+    re.I,
+)
 DURING = re.compile(  # as in "took place over 16 days", where "over" is no lower bound
     r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
     re.IGNORECASE,
@@ -55,22 +60,18 @@ DURING = re.compile(  # as in "took place over 16 days", where "over" is no lowe
 
 
 def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
-    """Return the possible changes of a number in a hypothesis, one element per change.
+    """Return the possible changes of a number, see :data:`~heedful.interventions.hypotheses.rules.Rule`.
 
-    A governor is the word that makes a number a bound, such as "over" in "over 30". To keep the label, only numbers
-    with a governor change: an entailed "over 30" may become "over 20" (Gupta et al. 2022, table 2). To flip the label,
-    a number without a governor is halved or doubled; for a number with a governor, see ``half_or_double``.
-
-    Args:
-        claim: The hypothesis.
-        flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
-        rng: Random number generator.
-        half_or_double: True flips the label by a new number: "over 30" becomes "over 60". False flips the label by the
-            opposite governor: "over 30" becomes "under 30".
+    To keep the label, only numbers with a governor change: an entailed "over 30" may become "over 20" (Gupta et al.
+    2022, table 2). To flip the label, a number without a governor is halved or doubled, and the governor of another
+    number is replaced by its opposite: "over 30" becomes "under 30". With ``half_or_double``, the number changes: "over
+    60".
     """
+    if claim.analysis.negations:
+        return []
     changes = []
     for number in claim.analysis.numbers:
-        if not claim.free(number.start, number.end) or claim.analysis.negations:
+        if not claim.free(number.start, number.end):
             continue
         if flip and number.governor and not half_or_double:
             # "over 60" instead of "over 30" flips the label only if the table's value lies between both numbers
@@ -79,24 +80,15 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
             changes += [_renumbered(claim.text, number, value) for value in _flipping(claim, number)]
         elif DURING.search(claim.text[: number.governor_start + len(number.governor)]):
             continue
-        elif (
-            number.governor
-            and lacks_distance_before(claim.text, number.governor_start)
-            and not SUPERLATIVE.search(claim.text)
-        ):
-            direction = MONOTONICITY[number.governor][claim.label]
-            new = _moved(number.value, direction, rng)
+        elif number.governor and _is_bound(claim.text, number.governor_start):
+            new = _moved(number.value, MONOTONICITY[number.governor][claim.label], rng)
             if new is not None and not (_percent(claim.text, number.end) and new >= 100):
                 changes.append(_renumbered(claim.text, number, new))
     return [change for change in changes if change[0].old != change[0].new]
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """Return the values that flip the label when they replace a number; empty if no value is certain to flip it.
-
-    The values are the half and the double of the number. After a governor (a word that makes the number a bound), only
-    the value that makes the statement stronger is returned: 60 for "more than 30".
-    """
+    """Return the half and the double, as far as they flip the label: after a governor, the stronger one, if any."""
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
         return []
@@ -110,22 +102,17 @@ def _flipping(claim: Claim, number: Number) -> list[Decimal]:
 
 
 def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Return the possible changes of a date in a hypothesis, one element per change.
+    """Return the possible changes of a date, see :data:`~heedful.interventions.hypotheses.rules.Rule`.
 
-    A governor is a word such as "after" that makes a date a bound. With a governor:
-
-    - To keep the label, a year or decade moves in the direction that keeps the label (Gupta et al. 2022, table 2).
-    - To flip the label, the governor is replaced by its opposite.
-
-    Without a governor, the new date contradicts the table of the claim. This flips the label of an entailed hypothesis,
-    and keeps the label of a contradicted one. A new year, decade or month is not in the table. A season becomes the
-    opposite season, only to flip the label.
+    With a governor, a year or decade moves in the direction that keeps the label (Gupta et al. 2022, table 2); to flip
+    the label, the governor is replaced by its opposite. Without a governor, the new date contradicts the table. This
+    flips the label of an entailed hypothesis, and keeps the label of a contradicted one. A new year, decade or month is
+    not in the table. A season becomes the opposite season, only to flip the label.
     """
     if claim.analysis.negations:
         return []
-    content = " | ".join(
-        v for _, values in claim.table.rows for v in values
-    )  # the separator keeps spans of years within a value
+    # the separator keeps spans of years within a value
+    content = " | ".join(v for _, values in claim.table.rows for v in values)
     changes: list[Edits] = []
     for date in claim.analysis.dates:
         if not claim.free(date.start, date.end):
@@ -144,13 +131,9 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
-    """Draw a later or earlier date, by 1 to 15 years or decades, in the direction that keeps the label.
-
-    Returns:
-        The new year or decade as text; None if a move might not keep the label.
-    """
-    monotone = lacks_distance_before(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
-    if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
+    """Draw a date 1 to 15 years or decades away that keeps the label; None if a move might not keep it."""
+    movable = date.unit in ("year", "decade") and date.governor in TIMES
+    if not movable or not _is_bound(claim.text, date.governor_start):
         return None
     step = int(rng.integers(1, 16)) * (10 if date.unit == "decade" else 1)
     new = date.value + (step if MONOTONICITY[date.governor][claim.label] == INCREASE else -step)
@@ -158,27 +141,12 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """Draw a date that contradicts the table, to replace a date of the hypothesis.
-
-    Args:
-        claim: The hypothesis.
-        date: The date to replace.
-        content: All values of the table, joined.
-        flip: True if the label changes from entailment to contradiction; False if the label stays contradiction. The
-            new date contradicts the table in both cases. With False, a season is not replaced.
-        rng: Random number generator.
-
-    Returns:
-        The new date as text; None if several dates may make the sentence true, or no date surely contradicts the table.
-    """
+    """Draw a date that is not in ``content``, the values of the table; None if no date surely contradicts it."""
     if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
         return None
     if date.unit == "season":
-        old = claim.text[date.start : date.end]
-        new = SEASONS[old.lower()]
-        if not flip:  # the table is not searched for seasons: a contradicted hypothesis may become true
-            return None
-        return new.capitalize() if old[0].isupper() else new
+        # the table is not searched for seasons: a contradicted hypothesis may become true
+        return _like(claim.text[date.start : date.end], SEASONS) if flip else None
     if date.unit == "month":
         present = months(content)
         absent = sorted(set(range(12)) - present - months(claim.text))
@@ -188,16 +156,7 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
-    """Return years, or first years of decades, that are 5 to 40 years away from a date of the hypothesis.
-
-    The table contains none of these years, also not within a span of years such as "1990-1995".
-
-    Args:
-        claim: The hypothesis. If the hypothesis is not about a unique event (such as a birth), only years before all
-            years of the table are returned.
-        date: The date of the hypothesis: a year or a decade.
-        content: All values of the table, joined. If they contain no year, the result is empty.
-    """
+    """Return years or decades 5 to 40 years away that are not in the table; only earlier ones unless it is unique."""
     years_of_table = {int(year) for year in YEARS.findall(content)}
     if not years_of_table:
         return []
@@ -223,40 +182,24 @@ def as_date(value: int, date: Date) -> str | None:
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
-    """Replace a governor by its opposite, such as "over" by "under".
-
-    Args:
-        claim: The hypothesis.
-        governor: The governor: the word before a number or date that makes it a bound.
-        start: Position of the governor in the hypothesis.
-
-    Returns:
-        A list with the only change, as one edit. The list is empty in three cases: the governor has no opposite; a word
-        such as "just" or "years" stands before the governor; or the hypothesis has a superlative, such as "first".
-    """
-    if governor not in OPPOSITE or not lacks_distance_before(claim.text, start) or SUPERLATIVE.search(claim.text):
+    """Replace a governor by its opposite; empty without one, after "just" or "years", or with a superlative."""
+    if governor not in OPPOSITE or not _is_bound(claim.text, start):
         return []
     old = claim.text[start : start + len(governor)]
-    new = OPPOSITE[governor]
-    kind = "dates" if governor in TIMES else "numbers"
-    return [(Edit(start, start + len(governor), old, new.capitalize() if old[0].isupper() else new, kind),)]
+    return [
+        (Edit(start, start + len(governor), old, _like(old, OPPOSITE), "dates" if governor in TIMES else "numbers"),)
+    ]
 
 
-def lacks_distance_before(text: str, start: int) -> bool:
-    """Return False if a word such as "just", "years" or "or" stands directly before a governor; otherwise True.
+def _is_bound(text: str, start: int) -> bool:
+    """Whether the governor at ``start`` is no distance, as in "2 years before 1990", and the text no superlative."""
+    return not DISTANCE.search(text[:start]) and not SUPERLATIVE.search(text)
 
-    A governor is the word that makes a number or date a bound, such as "before". The result is False for "just before
-    1990", "2 years before 1990" and "in or before 1990", and True for "died before 1990".
 
-    Args:
-        text: The text.
-        start: Position of the governor in the text.
-    """
-    distance = (
-        r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
-        r"|or)\s*$"
-    )
-    return not re.search(distance, text[:start], re.IGNORECASE)
+def _like(old: str, words: Mapping[str, str]) -> str:
+    """Return the entry of a word in ``words``, with a capital letter if ``old`` has one."""
+    new = words[old.lower()]
+    return new.capitalize() if old[0].isupper() else new
 
 
 def _half_and_double(value: Decimal) -> list[Decimal]:
@@ -267,16 +210,7 @@ def _half_and_double(value: Decimal) -> list[Decimal]:
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """Draw a number between ``value`` and its half or double, with about as many digits.
-
-    Args:
-        value: The number.
-        direction: "decrease" for the half, "increase" for the double.
-        rng: Random number generator.
-
-    Returns:
-        None if there is no such number of at least 2.
-    """
+    """Draw a number of at least 2 between ``value`` and its half or double; None if there is none."""
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)

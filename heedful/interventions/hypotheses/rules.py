@@ -1,8 +1,8 @@
 """Rules that perturb a hypothesis so that its label stays or entailment becomes contradiction.
 
-A rule returns all perturbations that a hypothesis allows, each as a tuple of edits; one of them is drawn later. A rule
-that is not certain of the new label returns no perturbation: a missing example only reduces the number of examples,
-whereas a wrong label biases the results. Neutral hypotheses are not perturbed.
+One of the perturbations that a rule returns is drawn later. A rule that is not certain of the new label returns none: a
+missing example only reduces the number of examples, whereas a wrong label biases the results. Neutral hypotheses are
+not perturbed.
 """
 
 import re
@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heedful.interventions.hypotheses.analysis import SUPERLATIVE, word_before
+from heedful.interventions.hypotheses.analysis import SUPERLATIVE, Edit, word_before
 from heedful.interventions.hypotheses.claim import Claim, Edits
 from heedful.interventions.hypotheses.entities import entities
 from heedful.interventions.hypotheses.modifiers import modifiers
 from heedful.interventions.hypotheses.quantities import dates, numbers
-from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.records.storage.yaml_files import word_lists
 
 VAGUE = re.compile(r"\b(?:also|still|only|just|some|several|few|sometimes|always|often|had to|any)\b", re.IGNORECASE)
@@ -37,25 +36,23 @@ PLURAL = frozenset(WORDS["plural"])
 NO_PLURAL = frozenset(WORDS["no_plural"])
 TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
 
-# maps a hypothesis, whether to flip its label, and random numbers to all perturbations that the hypothesis allows
+# Maps a hypothesis, whether to turn its entailment into a contradiction (else the label stays), and a generator of
+# random numbers to all perturbations that the hypothesis allows, each a tuple of edits
 Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
 
 
 def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Return the possible changes of a negation in a hypothesis, one element per change.
+    """Return the possible changes of a negation, see :data:`Rule`.
 
     To flip the label, the main verb is negated or the only negation is removed. To keep the label, a spelling is
     exchanged, such as "was not" and "wasn't".
     """
     text = claim.text
     negations = claim.analysis.negations
-    changes: list[Edits] = []
     if not flip:
-        for m in NEGATED.finditer(text):
-            new = m[1] + ("n't" if m[2] == " not" else " not")
-            if claim.free(*m.span()):
-                changes.append((Edit(*m.span(), m[0], new, "negation"),))
-        return changes
+        spellings = [(m, m[1] + ("n't" if m[2] == " not" else " not")) for m in NEGATED.finditer(text)]
+        return [(Edit(*m.span(), m[0], new, "negation"),) for m, new in spellings if claim.free(*m.span())]
+    changes: list[Edits] = []
     verb = claim.verb
     if not negations and verb and not VAGUE.search(text) and not QUANTIFIED.search(text[: verb.start]):
         changes.append((Edit(verb.start, verb.end, text[verb.start : verb.end], verb.negated, "negation"),))
@@ -69,7 +66,7 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Return the possible changes of a quantifier, such as "all", in a hypothesis, one element per change.
+    """Return the possible changes of a quantifier such as "all", see :data:`Rule`.
 
     A quantifier is weakened to keep entailment, strengthened to keep contradiction, and negated to flip the label.
     """
@@ -99,10 +96,7 @@ RULES: dict[str, Rule] = {
 
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
-    """Whether the quantifier ``word``, from ``start`` to before ``end`` in a text, applies to a noun.
-
-    Counterexamples are "all" in "of all time", "many" in "as many as" and "most" in "the most awards".
-    """
+    """Whether a quantifier applies to a noun, unlike "all" in "of all time" and "most" in "the most awards"."""
     previous = word_before(text, start)
     next_word = re.match(r"\s+([\w-]+)", text[end:])
     following = next_word[1].lower() if next_word else ""

@@ -72,23 +72,14 @@ def _analyse(text: str) -> Analysis:
 
 
 def _trimmed(text: str, start: int) -> tuple[int, int]:
-    """Return start and end of a named entity without its article, its possessive "'s" and its full stop.
-
-    Args:
-        text: The entity as found.
-        start: Position of the entity in the sentence.
-    """
+    """Return start and end of an entity, found at ``start``, without its article, its "'s" and its full stop."""
     core = re.sub(r"(?:['’]s?|\.)$", "", text)
     article = re.match(r"(?:the|a|an)\s+", core, re.IGNORECASE)
     return start + (article.end() if article else 0), start + len(core)
 
 
 def _verb(doc: Any) -> Verb | None:
-    """Return the finite verb of the main clause; None if no subject precedes it, or if it has no negated form.
-
-    Args:
-        doc: The hypothesis, as a spaCy Doc.
-    """
+    """Return the finite verb of the main clause of a spaCy Doc; None without a subject before it or a negated form."""
     root = next(doc.sents).root
     children = list(root.children)
     if not any(child.dep_ in SUBJECTS and child.i < root.i for child in children):

@@ -14,9 +14,8 @@ LABELS = E, N, C = ("entailment", "neutral", "contradiction")
 Rule = Literal["union", "composed"]
 
 STAY = {E: (E,), N: (N,), C: (C,)}
-ALLOWED: dict[
-    str, Mapping[str, tuple[str, ...]]
-] = {  # by "operation/relevance of the row" and label: allowed new labels
+# by "operation/relevance of the row" and label: allowed new labels
+ALLOWED: dict[str, Mapping[str, tuple[str, ...]]] = {
     "delete/relevant": {E: (N,), N: (N,), C: (N,)},
     "delete/irrelevant": STAY,
     "delete/unknown": {E: (E, N), N: (N,), C: (C, N)},
@@ -31,9 +30,7 @@ RELEVANCE = ("relevant", "irrelevant", "unknown")  # whether the hypothesis depe
 
 
 def steps(name: str) -> tuple[str, ...]:
-    """Split a name such as "delete+insert" into operations on table rows.
-
-    "identity" and every repeated "permute" are dropped.
+    """Split a name such as "delete+insert" into operations on table rows, without "identity" and repeated "permute".
 
     Example:
         >>> steps("delete+identity+insert"), steps("identity")
@@ -60,8 +57,7 @@ def key_of(name: str, relevance: str = "unknown") -> str:
 
     Args:
         name: Operations on table rows, joined by "+".
-        relevance: Whether the hypothesis depends on the deleted rows: "relevant", "irrelevant" or "unknown". Ignored if
-            no row is deleted.
+        relevance: One of :data:`RELEVANCE`; ignored if no row is deleted.
 
     Example:
         >>> key_of("delete", "relevant"), key_of("delete+insert"), key_of("insert")
@@ -94,13 +90,7 @@ def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
 
 
 def allowed(key: str, before: str, after: str, rule: Rule = "union") -> bool:
-    """Whether a prediction may change from the label ``before`` to the label ``after``.
-
-    Args:
-        key: Operations on table rows and their relevance, see :func:`key_of`.
-        before: Predicted label before the operations.
-        after: Predicted label after the operations.
-        rule: As for :func:`transitions`.
+    """Whether a prediction may change from the label ``before`` to the label ``after``, see :func:`transitions`.
 
     Example:
         >>> allowed("delete/unknown", "entailment", "neutral"), allowed("delete/unknown", "neutral", "entailment")

@@ -18,9 +18,7 @@ WORD = re.compile(r"\w+")
 
 
 def same_key(key: str) -> str:
-    """Return a key of a table row in a normal form: "Genre", "Genres" and "Genre(s)" are then equal.
-
-    Case and final "s" of words are ignored, so that "Birth name" and "Birth Name" are equal, too.
+    """Return a key of a table row without case and final "s" of words: "Genre", "genres" and "Genre(s)" are then equal.
 
     Example:
         >>> same_key("Spouse(s)"), same_key("Years active"), same_key("•")
@@ -36,26 +34,22 @@ def same_value(value: str) -> str:
 
 
 def table_column(pool: Examples, part: str) -> str:
-    """Return the name of the column that identifies an example's table.
+    """Return the name of the column that identifies the table, the part ``part`` of an example.
 
-    The column is the group or meta column "table" if there is one, else the hash of the table's content.
-
-    Args:
-        pool: The examples.
-        part: Name of the part that is the table.
+    It is the group or meta column "table" if there is one, else the hash of the table's content.
     """
     if "table" in pool.groups and part != "table":
         return "groups.table"
     return "meta.table" if "table" in pool.meta else f"groups.{part}"
 
 
-class Loan(NamedTuple):
-    """A row or value that another table lends.
+def table_cluster(pool: Examples, part: str, uid: str) -> str:
+    """Return the name of the cluster of an example, "table <id>": examples about one table form a cluster."""
+    return f"table {pool.value(table_column(pool, part), pool.position(uid))}"
 
-    Attributes:
-        lent: The row or value.
-        uid: uid of an example with the lending table.
-    """
+
+class Loan(NamedTuple):
+    """A row or value that another table lends, with the uid of an example that has this table."""
 
     lent: Any
     uid: str
@@ -108,7 +102,7 @@ class Donors:
             rng: Random number generator.
 
         Returns:
-            The row, with the uid of an example that has its table; None if all rows are excluded.
+            The row, or None if all rows are excluded.
         """
         excluded = set(map(same_key, (*keys, *self._tables[table].keys)))
         return _draw(self._rows.get(self._kind[table], []), excluded, rng)
@@ -123,19 +117,13 @@ class Donors:
             rng: Random number generator.
 
         Returns:
-            The value, with the uid of an example that has its table; None if all values are excluded.
+            The value, or None if all values are excluded.
         """
         present = (v for k, vs in self._tables[table].rows if same_key(k) == same_key(key) for v in vs)
         return _draw(self._values.get(same_key(key), []), set(map(same_value, (*values, *present))), rng)
 
 
 def _draw(loans: Iterable[tuple[str, Loan]], excluded: Collection[str], rng: np.random.Generator) -> Loan | None:
-    """Draw a loan (a lent row or value) that is not excluded; None if all are excluded.
-
-    Args:
-        loans: Pairs (name, loan), where the name is the normalised key or value.
-        excluded: Names of excluded loans.
-        rng: Random number generator.
-    """
+    """Draw a loan whose name, a normalised key or value, is not excluded; None if all are excluded."""
     choices = [loan for name, loan in loans if name not in excluded]
     return choices[int(rng.integers(len(choices)))] if choices else None

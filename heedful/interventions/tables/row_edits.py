@@ -1,52 +1,34 @@
 """Edit the rows of a table by one operation or a sequence of operations."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from heedful.interventions.base import EachExample, Expectation
+from heedful.interventions.base import EachExample
 from heedful.interventions.tables.allowed_transitions import key_of, steps
 from heedful.interventions.tables.donors import Donors
 from heedful.records import Changed, Examples, Table, generator
 from heedful.records.example import Row, as_table, content_id
+from heedful.records.rows import TRANSITIONS
 
 
 @dataclass(frozen=True)
 class _Edited:
-    """The state of a table in a sequence of operations.
+    """The state of a table in a sequence of operations."""
 
-    Attributes:
-        base: The original table.
-        table: The table after the operations so far.
-        keys: Keys of the edited rows, in the order of the operations.
-        deleted: Keys of the deleted rows.
-        partner: uid of the first example that lent a row or value, or "".
-    """
-
-    base: Table
-    table: Table
-    keys: tuple[str, ...] = ()
-    deleted: tuple[str, ...] = ()
-    partner: str = ""
+    base: Table  # the original table
+    table: Table  # the table after the operations so far
+    keys: tuple[str, ...] = ()  # keys of the edited rows, in the order of the operations
+    deleted: tuple[str, ...] = ()  # keys of the deleted rows
+    partner: str = ""  # uid of the first example that lent a row or value
 
     def then(self, rows: Iterable[Row], *keys: str, partner: str = "") -> "_Edited":
-        """Return the state after one more operation.
-
-        Args:
-            rows: The new rows of the table.
-            keys: Keys of the rows that the operation edited.
-            partner: uid of the example that lent a row or value, or "".
-        """
+        """Return the state after one more operation, which edited the rows with the given keys."""
         table = replace(self.table, rows=tuple(rows))
         return replace(self, table=table, keys=(*self.keys, *keys), partner=self.partner or partner)
-
-    @property
-    def untouched(self) -> list[str]:
-        """Keys of the rows of the original table that no operation has edited yet."""
-        return [key for key in self.base.keys if key not in self.keys]
 
 
 @dataclass(frozen=True)
@@ -82,10 +64,9 @@ class RowEdits(EachExample):
     rows_per_table: int | None = None
     relevant: Mapping[str, Collection[str]] = field(default_factory=dict, repr=False, compare=False)
     only: frozenset[str] | None = field(default=None, repr=False, compare=False)
+    _: KW_ONLY
     draws: int = 1
-    limit: int | None = None
-    version: int = 1
-    expectation: Expectation = "transition"
+    expects: str = TRANSITIONS
 
     def __post_init__(self) -> None:
         if self.operations in ((), ("delete",)) and self.rows_per_table is None:
@@ -102,31 +83,22 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations that :attr:`name` joins by "+", in order.
-
-        Each "identity" is left out. Of several "permute", the first stays, and the others are left out.
-        """
+        """The :func:`steps` of :attr:`name`."""
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:
         return self.only is None or uid in self.only
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        i = pool.position(uid)
-        example = pool[i]
-        table_id = self.donors.table_id(pool, i)
+        example = pool[uid]
+        table_id = self.donors.table_id(pool, pool.position(uid))
+        changing = [operation for operation in self.operations if operation != "permute"]
         changed = []
-        for edited in self._edits(as_table(example.parts[self.part]), table_id, (seed, uid, draw)):
-            changing = [operation for operation in self.operations if operation != "permute"]
-            new = replace(
-                example,
-                parts={**example.parts, self.part: edited.table},
-                groups={**example.groups, self.part: content_id(edited.table)},
-                label=None if changing else example.label,
-            )
+        for edited in self._edits(as_table(example[self.part]), table_id, (seed, uid, draw)):
+            new = example.replace(self.part, edited.table, gold=None if changing else example.label)
             variant = "".join(edited.keys) if len(changing) < 2 else json.dumps(edited.keys, ensure_ascii=False)
-            allowed = key_of(self.name, self._relevance(uid, edited.deleted))
-            changed.append(Changed(new, edited.partner, variant, (uid, f"table {table_id}"), allowed))
+            expects = f"{TRANSITIONS}/{key_of(self.name, self._relevance(uid, edited.deleted))}"
+            changed.append(Changed(new, edited.partner, variant, (uid, f"table {table_id}"), expects))
         return changed
 
     def _relevance(self, uid: str, deleted: Collection[str]) -> str:
@@ -135,22 +107,16 @@ class RowEdits(EachExample):
         return "relevant" if any(key in self.relevant[uid] for key in deleted) else "irrelevant"
 
     def _edits(self, table: Table, table_id: str, key: tuple[str | int, ...]) -> list[_Edited]:
-        """Edit a table once for each of its rows, and return the edited tables of one draw, in the order of the rows.
-
-        Args:
-            table: The table.
-            table_id: Id of the table.
-            key: Seed, uid and draw, which determine the random choices.
-        """
+        """Return the edited tables of one draw, at most one per row; ``key`` is (seed, uid, draw)."""
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
         targets = [""]  # permutations and insertions need no target row
         if main is not None:
             inserts = self.operations[main] == "insert"
             targets = [""] * max(1, len(table.rows)) if inserts else [*table.keys]
-        order: Iterator[int] = iter(range(len(targets)))
+        order: Iterable[int] = range(len(targets))
         if self.rows_per_table is not None:
-            order = iter(generator(*key).permutation(len(targets)).tolist())
+            order = generator(*key).permutation(len(targets)).tolist()
         edits: dict[int, _Edited] = {}
         seen: set[Table] = set()
         inserted: list[str] = []  # keys that the main operation has inserted so far
@@ -165,29 +131,9 @@ class RowEdits(EachExample):
         return [edits[index] for index in sorted(edits)]
 
     def _edit(
-        self,
-        table: Table,
-        table_id: str,
-        main: int | None,
-        target: str,
-        inserted: list[str],
-        rng: np.random.Generator,
+        self, table: Table, table_id: str, main: int | None, target: str, inserted: list[str], rng: np.random.Generator
     ) -> _Edited | None:
-        """Apply all operations in order, and return the edited table; None if an operation is not possible.
-
-        The main operation is the first other than "permute". A main deletion or update edits the row ``target``. Any
-        further deletion or update edits a random row that is not edited yet. An insertion adds a random row of another
-        table.
-
-        Args:
-            table: The table.
-            table_id: Id of the table.
-            main: Index of the main operation in :attr:`operations`; None if there is none.
-            target: Key of the row that the main operation deletes or updates; "" if it does neither.
-            inserted: Keys that the main operation inserted in earlier edits of the table, and must not insert again. A
-                main insertion appends its new key.
-            rng: Random number generator.
-        """
+        """Apply all operations; None if one is impossible. The main one edits ``target`` or extends ``inserted``."""
         edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):
             if operation == "insert":
@@ -196,7 +142,8 @@ class RowEdits(EachExample):
             elif operation == "permute":
                 after = _permute(edited, rng)
             else:
-                keys = [target] if k == main else rng.permutation(np.array(edited.untouched, dtype=object)).tolist()
+                untouched = [key for key in table.keys if key not in edited.keys]
+                keys = [target] if k == main else rng.permutation(np.array(untouched, dtype=object)).tolist()
                 step = _delete if operation == "delete" else self._update
                 attempts = (step(edited, table_id, key, rng) for key in keys)
                 after = next((attempt for attempt in attempts if attempt is not None), None)

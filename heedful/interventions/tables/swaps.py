@@ -1,35 +1,31 @@
 """Counterfactual tables with unchanged labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
 
-The label of a hypothesis depends only on the relevant rows of its table. So two changes keep the label. Either the
-values of these rows are copied to another table with the same keys, and the hypothesis gets the title of that table
-(figure 5). Or the title is replaced in both the table and the hypothesis (figure 6).
+The label of a hypothesis depends only on the relevant rows of its table. So two changes keep the label: the values of
+these rows are copied to another table with the same keys, whose title the hypothesis gets (figure 5); or the title is
+replaced in both the table and the hypothesis (figure 6).
 """
 
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from heedful.interventions.base import EachExample, Expectation
+from heedful.interventions.base import EachExample
+from heedful.interventions.hypotheses.analysis import apply_edits
 from heedful.interventions.hypotheses.perturb import Source
-from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
-from heedful.interventions.tables.donors import table_column
+from heedful.interventions.tables.donors import table_cluster
 from heedful.interventions.tables.title_expressions import replace_title, title_forms, title_mentions
 from heedful.records import Changed, Example, Examples, Table, generator
 from heedful.records.example import Part, as_table, as_text, content_id
+from heedful.records.rows import GOLD2
 
 SCORED = ("entailment", "contradiction")  # a neutral hypothesis depends on facts outside of the table
 
 
 class Lender(NamedTuple):
-    """A table that lends its title, which replaces the title of another table.
-
-    Attributes:
-        uid: Smallest uid of an example with the table.
-        table: The table.
-    """
+    """A table that lends its title, and the smallest uid of an example with this table."""
 
     uid: str
     table: Table
@@ -59,22 +55,26 @@ def lenders_of(pool: Examples, part: str) -> list[Lender]:
     return [Lender(uid, table) for table, uid in first.items()]
 
 
-def _changed(
-    base: Example, parts: Mapping[str, Part], lender: Lender, edits: Sequence[Edit], cluster: str
-) -> list[Changed]:
-    """Return a list with one changed example.
+def _drawn(lenders: Sequence[Lender], *key: str | int) -> Lender:
+    return lenders[int(generator(*key).integers(len(lenders)))]
 
-    Args:
-        base: The example before the change.
-        parts: New content of changed parts; parts that the example does not have are ignored.
-        lender: The table that lent its title.
-        edits: Edits of the hypothesis, which are recorded as the variant.
-        cluster: Name of the cluster of the original table.
-    """
-    parts = {name: part for name, part in parts.items() if name in base.parts}
-    groups = {name: content_id(part) for name, part in parts.items()}
-    example = replace(base, parts={**base.parts, **parts}, groups={**base.groups, **groups})
-    return [Changed(example, lender.uid, "; ".join(map(str, edits)), clusters=(base.uid, cluster))]
+
+def _retitled(
+    example: Example,
+    parts: tuple[str, str],
+    table: Table,
+    hypothesis: str,
+    changed: Table,
+    lender: Lender,
+    cluster: str,
+) -> list[Changed]:
+    """Return the change of table and hypothesis (``parts``, as far as the example has them) to the lender's title."""
+    edits = replace_title(hypothesis, table, lender.table)
+    contents: tuple[Part, Part] = (changed, apply_edits(hypothesis, edits))
+    for name, content in zip(parts, contents, strict=True):
+        if name in example.parts:
+            example = example.replace(name, content)
+    return [Changed(example, lender.uid, "; ".join(map(str, edits)), clusters=(example.uid, cluster))]
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,13 @@ class SwapValues(EachExample):
     lenders: Examples = field(repr=False, compare=False)
     part: str
     hypothesis: str
-    draws: int = 1
+    _: KW_ONLY
     name: str = "values"
-    version: int = 1
-    limit: int | None = None
-    expectation: Expectation = "stay"
+    draws: int = 1
+    expects: str = GOLD2
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def parts(self) -> tuple[str, str]:
         return self.part, self.hypothesis
 
     @property
@@ -123,7 +122,7 @@ class SwapValues(EachExample):
 
     def _why_not_copyable(self, base: Example, lender: Table) -> str:
         """Return why the relevant values of ``base`` cannot be copied to the table ``lender``; "" if they can."""
-        table = as_table(base.parts[self.part])
+        table = as_table(base[self.part])
         keys = table.values.keys() & self.relevant[base.uid]
         if base.label not in SCORED:
             return "neutral"
@@ -135,23 +134,19 @@ class SwapValues(EachExample):
             return "same_values"
         if table.title == lender.title:
             return "same_title"
-        return "" if title_mentions(table, as_text(base.parts[self.hypothesis])) else "no_title_expression"
+        return "" if title_mentions(table, as_text(base[self.hypothesis])) else "no_title_expression"
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         base = pool[uid]
-        table = as_table(base.parts[self.part])
+        table = as_table(base[self.part])
         lenders = [lender for lender in self._tables if not self._why_not_copyable(base, lender.table)]
         if not lenders:
             return []
-        lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
+        lender = _drawn(lenders, seed, self.name, self.version, uid, draw)
         moved = {key: values for key, values in table.rows if key in self.relevant[uid]}
-        rows = tuple((key, moved.get(key, values)) for key, values in lender.table.rows)
-        hypothesis = as_text(base.parts[self.hypothesis])
-        edits = replace_title(hypothesis, table, lender.table)
-        new_table = replace(lender.table, rows=rows)
-        parts: dict[str, Part] = {self.part: new_table, self.hypothesis: apply_edits(hypothesis, edits)}
-        cluster = f"table {pool.value(table_column(pool, self.part), pool.position(uid))}"
-        return _changed(base, parts, lender, edits, cluster)
+        changed = replace(lender.table, rows=tuple((key, moved.get(key, v)) for key, v in lender.table.rows))
+        cluster = table_cluster(pool, self.part, uid)
+        return _retitled(base, self.parts, table, as_text(base[self.hypothesis]), changed, lender, cluster)
 
 
 @dataclass(frozen=True)
@@ -163,17 +158,20 @@ class SwapTitle(EachExample):
 
     Attributes:
         source: The hypotheses and tables of the split.
-        parts: Names of the changed parts that the model reads: table and hypothesis, or only the hypothesis.
+        read: Names of the changed parts that the model reads: table and hypothesis, or only the hypothesis.
         draws: Number of draws of another title per example.
     """
 
     source: Source = field(repr=False, compare=False)
-    parts: tuple[str, ...]
-    draws: int = 1
+    read: tuple[str, ...]
+    _: KW_ONLY
     name: str = "title"
-    version: int = 1
-    limit: int | None = None
-    expectation: Expectation = "stay"
+    draws: int = 1
+    expects: str = GOLD2
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.read
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
@@ -185,25 +183,22 @@ class SwapTitle(EachExample):
     def why_not(self, uid: str) -> str:
         """Return why an example cannot be changed: "neutral", "no_other_table" or "no_title_expression"; or ""."""
         example = self.source.pool[uid]
-        table = as_table(example.parts[self.source.table])
+        table = as_table(example[self.source.table])
         if example.label not in SCORED:
             return "neutral"
         if not self._lenders(table):
             return "no_other_table"
-        return "" if title_mentions(table, as_text(example.parts[self.source.hypothesis])) else "no_title_expression"
+        return "" if title_mentions(table, as_text(example[self.source.hypothesis])) else "no_title_expression"
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         if self.why_not(uid):
             return []
         example = self.source.pool[uid]
-        table = as_table(example.parts[self.source.table])
-        hypothesis = as_text(example.parts[self.source.hypothesis])
-        lenders = self._lenders(table)
-        lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
-        edits = replace_title(hypothesis, table, lender.table)
-        new_table = replace(table, title=lender.table.title)
-        parts: dict[str, Part] = {self.source.table: new_table, self.source.hypothesis: apply_edits(hypothesis, edits)}
-        return _changed(pool[uid], parts, lender, edits, self.source.cluster(uid))
+        table = as_table(example[self.source.table])
+        lender = _drawn(self._lenders(table), seed, self.name, self.version, uid, draw)
+        changed = replace(table, title=lender.table.title)
+        parts, hypothesis = (self.source.table, self.source.hypothesis), as_text(example[self.source.hypothesis])
+        return _retitled(pool[uid], parts, table, hypothesis, changed, lender, self.source.cluster(uid))
 
     @cached_property
     def _lenders(self) -> Callable[[Table], list[Lender]]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heedful.interventions.hypotheses.text_edits import Edit
+from heedful.interventions.hypotheses.analysis import Edit
 from heedful.records import Table
 from heedful.records.storage.yaml_files import word_lists
 
@@ -24,18 +24,11 @@ SUFFIXES = frozenset(WORDS["suffixes"])
 
 
 class Mention(NamedTuple):
-    """A mention of a table's title in a text.
-
-    Attributes:
-        start: Position of the first character.
-        end: Position after the last character.
-        form: What is mentioned: "title", the complete title; "name", the title without parentheses and without the
-            text after a comma; or "last", the last name of the person that the table is about.
-    """
+    """A mention of a table's title in a text, from position ``start`` to before ``end``."""
 
     start: int
     end: int
-    form: str
+    form: str  # "title", "name" or "last"
 
 
 def is_person(table: Table) -> bool:
@@ -45,10 +38,7 @@ def is_person(table: Table) -> bool:
 
 
 def title_forms(table: Table) -> dict[str, str]:
-    """Return the forms of a table's title, by name: "title", "name" and, for a person, "last".
-
-    The title "Boston (band)" has the name "Boston". If two forms are equal, only the first of them is returned.
-    """
+    """Return the forms of a table's title, by name; of equal forms, only the first."""
     title = table.title.strip()
     name = re.sub(r"\s*\([^)]*\)", "", title).split(", ")[0].strip() or title
     forms = {"title": title, "name": name}
@@ -75,18 +65,9 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
 
 
 def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
-    """Return the edits that replace each mention of a table's title by the same form of another table's title.
+    """Return the edits that replace each mention of a table's title in ``text`` by the same form of the lender's title.
 
-    A form is the complete title, the name (title without parentheses), or the last name of a person. If the other title
-    has no last name, as for a city, the name of the other title is inserted instead.
-
-    Args:
-        text: The hypothesis.
-        table: Its table.
-        lender: The other table.
-
-    Returns:
-        The edits; empty if the text does not mention the title.
+    If the lender's title has no last name, as for a city, its name is inserted instead.
     """
     forms = title_forms(lender)
     return tuple(

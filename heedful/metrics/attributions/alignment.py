@@ -1,7 +1,8 @@
 """Find the words that two texts have in common, in the same order or in another order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for w
 
 
 class Alignments(NamedTuple):
-    """Counts of the longest common subsequences of two lists of words; a subsequence is a set of pairs of positions.
+    """Counts of the longest common subsequences of two lists of words.
+
+    A common subsequence is a set of pairs of positions of equal words, with the same order of words in both lists.
 
     Attributes:
         number: Number of these subsequences; 1 (the empty one) if there is no common word.
@@ -21,15 +24,14 @@ class Alignments(NamedTuple):
     """
 
     number: int
-    through_first: tuple[int, ...]
-    through_second: tuple[int, ...]
+    through_first: list[int]
+    through_second: list[int]
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each word of two texts, the share of longest common subsequences with the word: float64 [words] each.
 
-    A common subsequence is a list of words that both texts contain in this order. In each text, the shares sum to the
-    length of a longest common subsequence. Case is ignored.
+    In each text, the shares sum to the length of a longest common subsequence. Case is ignored.
 
     Example:
         >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])
@@ -39,32 +41,27 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         >>> [round(share, 3) for share in first.tolist()]  # each of the three is as long as the others
         [0.333, 0.333, 0.333]
     """
-    found_alignments = _alignments(*_lower(first, second))
-    in_first = _of_words(through / found_alignments.number for through in found_alignments.through_first)
-    return in_first, _of_words(through / found_alignments.number for through in found_alignments.through_second)
+    number, *through = _alignments(_lower(first), _lower(second))
+    in_first, in_second = (np.array([count / number for count in counts], dtype=np.float64) for counts in through)
+    return in_first, in_second
 
 
 @lru_cache(maxsize=2**14)  # several factors of several models need the alignments of the same words
 def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
-    """Count the longest common subsequences of two lists of words, and those through each word."""
-    behind, of_behind = _suffixes(a, b)
-    before, of_before = _suffixes(a[::-1], b[::-1])
-    through_first = [0] * len(a)
-    through_second = [0] * len(b)
-    for i, word in enumerate(a):
-        for j in (j for j, second in enumerate(b) if second == word):
-            ahead = len(a) - i, len(b) - j  # positions in the reversed lists, after both words
-            if before[ahead[0]][ahead[1]] + 1 + behind[i + 1][j + 1] == behind[0][0]:
-                through = of_before[ahead[0]][ahead[1]] * of_behind[i + 1][j + 1]
-                through_first[i] += through
-                through_second[j] += through
-    return Alignments(of_behind[0][0], tuple(through_first), tuple(through_second))
+    behind, number_behind = _suffixes(a, b)
+    before, number_before = _suffixes(a[::-1], b[::-1])
+    found = Alignments(number_behind[0][0], [0] * len(a), [0] * len(b))
+    for i, j in product(range(len(a)), range(len(b))):
+        k, m = len(a) - i, len(b) - j  # positions in the reversed lists, after both words
+        if a[i] == b[j] and before[k][m] + 1 + behind[i + 1][j + 1] == behind[0][0]:
+            through = number_before[k][m] * number_behind[i + 1][j + 1]
+            found.through_first[i] += through
+            found.through_second[j] += through
+    return found
 
 
 def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """Return two tables, whose entries [i][j] are the length and the number of the longest common subsequences of the
-    suffixes ``a[i:]`` and ``b[j:]``.
-    """
+    """Return the lengths and the numbers, [i][j], of the longest common subsequences of ``a[i:]`` and ``b[j:]``."""
     length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
@@ -84,9 +81,9 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of the swapped words, in the first and in the second list: int64 [swapped words] each.
 
-    A common subsequence is a list of words that both lists contain in this order. A position is loose if some longest
-    common subsequence does not use the word at this position. A word is swapped if it has a loose position in both
-    lists. If any swapped word is a content word (:func:`is_content`), only content words are returned. Case is ignored.
+    A position is loose if some longest common subsequence does not use the word at this position. A word is swapped if
+    it has a loose position in both lists. If any swapped word is a content word (:func:`is_content`), only content
+    words are returned. Case is ignored.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
@@ -98,13 +95,13 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
     """
     # If two phrases of equal length change places, the words of both are swapped; of two phrases of different lengths,
     # only the words of the shorter phrase, since each longest common subsequence contains the longer phrase.
-    a, b = _lower(first, second)
-    alignments = _alignments(a, b)
-    in_first = [i for i, through in enumerate(alignments.through_first) if through < alignments.number]
-    in_second = [j for j, through in enumerate(alignments.through_second) if through < alignments.number]
-    moving = {a[i] for i in in_first} & {b[j] for j in in_second}
+    a, b = _lower(first), _lower(second)
+    number, *through = _alignments(a, b)
+    loose_a, loose_b = ([i for i, count in enumerate(counts) if count < number] for counts in through)
+    moving = {a[i] for i in loose_a} & {b[j] for j in loose_b}
     wanted = {word for word in moving if is_content(word)} or moving
-    return _places(a, in_first, wanted), _places(b, in_second, wanted)
+    in_a, in_b = [i for i in loose_a if a[i] in wanted], [j for j in loose_b if b[j] in wanted]
+    return np.array(in_a, dtype=np.int64), np.array(in_b, dtype=np.int64)
 
 
 def is_content(word: str) -> bool:
@@ -117,13 +114,5 @@ def is_content(word: str) -> bool:
     return any(sign.isalnum() for sign in word) and word not in FUNCTION_WORDS
 
 
-def _lower(*lists: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return (tuple(word.lower() for word in words) for words in lists)
-
-
-def _of_words(values: Iterable[float]) -> np.ndarray:
-    return np.fromiter(values, dtype=np.float64)
-
-
-def _places(words: Sequence[str], among: Sequence[int], wanted: set[str]) -> np.ndarray:
-    return np.array([i for i in among if words[i] in wanted], dtype=np.int64)
+def _lower(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.lower() for word in words)

@@ -62,7 +62,7 @@ class Attribution:
 
 
 def normalised(attribution: Attribution) -> Attribution:
-    """Return a copy whose contributions (phi) are divided by the sum of their absolute values, including separators.
+    """Return a copy whose phi are divided by the sum of their absolute values, including separators.
 
     Then each example has the same weight in means over examples, also if masks hardly change its probability.
     """
@@ -75,43 +75,38 @@ def normalised(attribution: Attribution) -> Attribution:
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
-    """Convert rows, one per word, to attributions, one per uid, method and variant, in this order.
+    """Convert rows of :data:`SCHEMA`, in their canonical order, to attributions, one per uid, method and variant.
 
-    Args:
-        rows: Rows of :data:`SCHEMA`, in their canonical order.
-        context: Task and settings of the evaluation, with the names of the parts in order.
+    The order of rows is the order of the attributions. ``context`` has the names of the parts in order.
     """
-    columns = {name: strings(rows, name) for name in ("uid", "intervention", "part", "variant", "word", "gold", "y")}
+    texts = {name: strings(rows, name) for name in ("uid", "intervention", "part", "variant", "word", "gold", "y")}
     numbers = {name: rows[name].to_numpy() for name in ("phi", "error", "full", "nothing", "delta")}
     slices = rows["slices"].combine_chunks()
     places: dict[tuple[str, str, str], list[int]] = {}
-    for row, key in enumerate(zip(columns["uid"], columns["intervention"], columns["variant"], strict=True)):
+    for row, key in enumerate(zip(texts["uid"], texts["intervention"], texts["variant"], strict=True)):
         places.setdefault(key, []).append(row)
     for (uid, method, variant), several in places.items():
-        index = np.array(several)
-        first = several[0]
-        segments = {part: index[columns["part"][index] == part] for part in (*context.parts, SEPARATOR)}
-        between = segments[SEPARATOR]
+        index, first = np.array(several), several[0]
+        of_part = {part: index[texts["part"][index] == part] for part in (*context.parts, SEPARATOR)}
+        between = of_part.pop(SEPARATOR)
         yield Attribution(
             uid,
             method,
             variant,
-            columns["y"][first],
-            columns["gold"][first],
-            {part: columns["word"][segments[part]].tolist() for part in context.parts},
-            {part: numbers["phi"][segments[part]] for part in context.parts},
-            {part: numbers["error"][segments[part]] for part in context.parts},
-            columns["word"][between].tolist(),
-            numbers["phi"][between],
-            float(numbers["full"][first]),
-            float(numbers["nothing"][first]),
-            float(numbers["delta"][first]),
-            dict(text.split("=", 1) for text in slices[first].as_py()),
+            texts["y"][first],
+            texts["gold"][first],
+            words={part: texts["word"][at].tolist() for part, at in of_part.items()},
+            phi={part: numbers["phi"][at] for part, at in of_part.items()},
+            errors={part: numbers["error"][at] for part, at in of_part.items()},
+            separators=texts["word"][between].tolist(),
+            separator_phi=numbers["phi"][between],
+            **{name: float(numbers[name][first]) for name in ("full", "nothing", "delta")},
+            meta=dict(text.split("=", 1) for text in slices[first].as_py()),
         )
 
 
 def by_method(rows: pa.Table, context: Context) -> dict[str, list[Attribution]]:
-    """Map each attribution method to its attributions of unchanged examples; arguments as in :func:`attributions`."""
+    """Map each method to its :func:`attributions` of unchanged examples."""
     of_method: dict[str, list[Attribution]] = {}
     for attribution in attributions(rows, context):
         if attribution.variant == "":

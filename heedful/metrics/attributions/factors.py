@@ -28,31 +28,30 @@ Factor = Callable[[Attribution], float | None]
 
 
 def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], np.ndarray], float]) -> Factor:
-    """Make a factor from a function that compares two parts. Its four arguments are the words of part a, the
-    attributions (phi) of these words, the words of part b, and the attributions of these words.
+    """Make a factor from a function of the words of part a, their phi, the words of part b, and their phi.
 
-    The factor returns None unless both parts have words.
+    The factor is None unless both parts have words.
     """
 
     @wraps(function)
     def factor(attribution: Attribution) -> float | None:
-        sides = [(attribution.words[part], attribution.phi[part]) for part in attribution.words][:2]
-        if len(sides) < 2 or not all(len(words) for words, _ in sides):
+        words, phi = [*attribution.words.values()], [*attribution.phi.values()]
+        if len(words) < 2 or not words[0] or not words[1]:
             return None
-        return function(*sides[0], *sides[1])
+        return function(words[0], phi[0], words[1], phi[1])
 
     return factor
 
 
 @of_two_parts
 def max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """MAX-DIFF: the largest phi (attribution) of a word in part a minus the largest phi of a word in part b."""
+    """MAX-DIFF: the largest phi of a word in part a minus the largest phi of a word in part b."""
     return float(phi_a.max() - phi_b.max())
 
 
 @of_two_parts
 def sum_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SUM-DIFF: the sum of phi (attributions) over the words of part a, minus the sum over the words of part b."""
+    """SUM-DIFF: the sum of phi over the words of part a, minus the sum over the words of part b."""
     return float(phi_a.sum() - phi_b.sum())
 
 
@@ -63,21 +62,19 @@ def index_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.
     If several subsequences are longest, it is the mean over all of them; the paper does not say which one to take.
     """
     in_a, in_b = aligned(a, b)
-    sums = [float((phi[weight > 0] * weight[weight > 0]).sum()) for phi, weight in ((phi_a, in_a), (phi_b, in_b))]
-    return sums[0] - sums[1]
+    return float((phi_a * in_a).sum() - (phi_b * in_b).sum())
 
 
 def first_tok(attribution: Attribution) -> float | None:
-    """FIRST-TOK: the phi (contribution) of the separator after the first part; None without separators."""
+    """FIRST-TOK: the phi of the separator after the first part; None without separators."""
     return float(attribution.separator_phi[0]) if len(attribution.separator_phi) else None
 
 
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
-    """Return the positions of the control words of a premise: int64 [words]; None if there are none.
+    """Return the positions of the control words of a premise of HANS: int64 [words]; None if there are none.
 
-    Each subcase of the data set HANS has a list of expressions, such as "knew that". The control words are the words of
-    the longest expression that the premise contains (for some subcases, at the start): three words for "whether or
-    not".
+    Each subcase of HANS has a list of expressions, such as "knew that". The control words are the words of the longest
+    expression that the premise contains (for some subcases, at the start): three words for "whether or not".
 
     Example:
         >>> control_words("The author knew that the judge ran .".split(), "ce_embedded_under_verb").tolist()
@@ -97,10 +94,7 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
 
 
 def const(attribution: Attribution) -> float | None:
-    """CONST: the mean phi (contribution) of the control words in the first part; None without control words.
-
-    The meta column "subcase" holds the subcase of HANS, which determines the words (:func:`control_words`).
-    """
+    """CONST: the mean phi of the :func:`control_words` in the first part; None without control words."""
     words, phi = next(zip(attribution.words.values(), attribution.phi.values(), strict=True))
     places = control_words(words, attribution.meta.get(SUBCASE, ""))
     return None if places is None else float(phi[places].mean())
@@ -108,51 +102,38 @@ def const(attribution: Attribution) -> float | None:
 
 @of_two_parts
 def has_swapped_words(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> bool:
-    """Whether parts a and b have swapped words: words of both parts in another order (:func:`swapped`).
-
-    If not, the SWAP factors are 0. The contributions of the words, ``phi_a`` and ``phi_b``, do not matter;
-    :func:`of_two_parts` passes them to every function.
-    """
+    """Whether parts a and b have words in another order (:func:`.alignment.swapped`); if not, SWAP factors are 0."""
     return len(swapped(a, b)[0]) > 0
 
 
 @of_two_parts
 def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-AVG: the mean phi (attribution) of the swapped words of both parts; 0 without swapped words.
-
-    Swapped words are words of both parts in another order (:func:`swapped`).
-    """
+    """SWAP-AVG: the mean phi of the swapped words of both parts; 0 without swapped words."""
     in_a, in_b = swapped(a, b)
     return float(np.concatenate([phi_a[in_a], phi_b[in_b]]).mean()) if len(in_a) else 0.0
 
 
 @of_two_parts
 def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-MAX-DIFF: the strongest phi (contribution) of a swapped word in part a, minus the strongest phi in part b.
+    """SWAP-MAX-DIFF: the strongest phi of a swapped word in part a, minus the strongest phi of one in part b.
 
-    Swapped words are words of both parts in another order (:func:`swapped`). The strongest phi has the largest absolute
-    value; if a positive and a negative phi tie, 0 replaces the strongest phi. The factor is 0 without swapped words.
+    The strongest phi has the largest absolute value; if a positive and a negative phi tie, 0 replaces the strongest
+    phi. The factor is 0 without swapped words.
     """
     in_a, in_b = swapped(a, b)
     return _largest_by_magnitude(phi_a[in_a]) - _largest_by_magnitude(phi_b[in_b]) if len(in_a) else 0.0
 
 
 def _largest_by_magnitude(phi: np.ndarray) -> float:
-    """Return the phi (contribution of a word) with the largest absolute value; 0 if opposite signs tie."""
-    low = float(phi.min())
-    high = float(phi.max())
+    low, high = float(phi.min()), float(phi.max())
     return 0.0 if low == -high else max(low, high, key=abs)
 
 
 def around_target(attribution: Attribution, feature: str) -> float | None:
-    """IRREG, ADJ and VERB: minus the sum of phi (contributions) over the target word and two words on either side.
+    """IRREG, ADJ and VERB: minus the sum of phi over the target word of part a and two words on either side.
 
-    The target is an irregular form, an adjective or the main verb of part a. The meta column "target" holds the
-    position of the target. The result is None without this position, and for data sets of MSGS about another feature.
-
-    Args:
-        attribution: The attribution.
-        feature: One of :data:`FEATURES`.
+    The target is an irregular form, an adjective or the main verb. The meta column "target" holds its position. The
+    result is None without this position, and for data sets of MSGS about a feature other than ``feature``.
     """
     data = attribution.uid.partition("/")[0]
     if feature not in data and any(task in data for task in FEATURES):

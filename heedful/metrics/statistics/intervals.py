@@ -78,9 +78,11 @@ class Share:
         up: Increase of the value if one more cluster of typical size is added, in which all entries are hits.
         least: Variance of the value if all entries were independent, a lower bound of the variance; 0 if hits or counts
             are not whole numbers.
-        entries: Sum of the counts of all entries; inf if hits or counts are not whole numbers.
-        pairs: The excess hits of each pair of a swapped example and a lender: float64 [pairs]; None if entries are not
-            swaps.
+        entries: Number of entries: the sum over clusters of the largest count in any cell, since cells such as seeds
+            have the same entries; inf if hits or counts are not whole numbers. The largest number over the ways.
+        dyads: For swaps, two sums of excess hits: of the swaps whose example or lender is in a cluster, float64
+            [clusters], and of the swaps between two different clusters in either direction, float64 [pairs of
+            clusters]. Empty if entries are not swaps.
     """
 
     value: float
@@ -90,14 +92,13 @@ class Share:
     up: float
     least: float = 0.0
     entries: float = np.inf
-    pairs: np.ndarray | None = None
+    dyads: tuple[np.ndarray, ...] = ()
 
     @property
     def misses(self) -> "Share":
         """The share of misses: 1 minus the share of hits, with the same variance."""
-        influence = tuple(-z for z in self.influence)
-        pairs = None if self.pairs is None else -self.pairs
-        return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, pairs=pairs)
+        influence, dyads = (tuple(-z for z in column) for column in (self.influence, self.dyads))
+        return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, dyads=dyads)
 
     @property
     def fewest(self) -> int:
@@ -106,7 +107,7 @@ class Share:
         If entries are pairs of a swapped example and a lender (the example that lends the new part), a grouping with
         one cluster is ignored, since one cluster is no sample. The result is 1 if all groupings have only one cluster.
         """
-        if self.pairs is None:
+        if not self.dyads:
             return min(self.clusters)
         return min((n for n in self.clusters if n > 1), default=1)
 
@@ -132,40 +133,46 @@ def share_of(entries: Entries) -> Share:
     size = np.bincount(cells, counts)
     value = np.bincount(cells, hits) / size
     most = max(int(way.max()) for way in ways) + 1
-    influence = []
-    clusters = []
-    reach = []
+    influence, clusters, reach, numbers, factors = [], [], [], [], []
     for way in ways:
         shape = most if are_pairs else int(way.max()) + 1, len(size)
         at = way * len(size) + cells
-        weight = np.bincount(at, counts, shape[0] * shape[1]).reshape(shape) / size
-        hit = np.bincount(at, hits, shape[0] * shape[1]).reshape(shape) / size
-        away = hit - value * weight
+        count, hit = (np.bincount(at, column, shape[0] * shape[1]).reshape(shape) for column in (counts, hits))
+        weight = count / size
+        away = hit / size - value * weight
         away[np.abs(away) < ROUNDING * weight] = 0.0
         influence.append(away.mean(axis=1))
         clusters.append(int(weight.any(axis=1).sum()))
         # a typical cluster: the expected weight of the cluster of a random entry is the sum of squared weights
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * side).mean(axis=1)) for side in (value, 1 - value)])
+        numbers.append(float(count.max(axis=1).sum()))
+        # cells with the same entries, such as seeds, may be correlated, which increases the variance by a factor
+        squares = (away**2).sum()
+        factors.append(float((away.sum(axis=1) ** 2).sum() / squares if squares else size.sum() / numbers[-1]))
     down, up = np.max(reach, axis=0).tolist()
-    pairs = (hits - value[cells] * counts) / size[cells] / len(size) if are_pairs else None
-    if pairs is not None and len(size) > 1:
-        pairs = np.bincount(_dyads(ways), pairs)
-    result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up, pairs=pairs)
+    result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
+    if are_pairs:
+        excess = (hits - value[cells] * counts) / size[cells] / len(size)
+        is_within = ways[0] == ways[1]
+        touching = np.sum(influence, axis=0) - np.bincount(ways[0], excess * is_within, most)
+        _, pair = np.unique(np.minimum(*ways) * most + np.maximum(*ways), return_inverse=True)
+        between = np.bincount(pair, np.where(is_within, 0, excess))
+        result = replace(result, dyads=(touching, between))
     if (hits != np.rint(hits)).any() or (counts != np.rint(counts)).any():
         return result
     least = float((value * (1 - value) / size).sum()) / len(size) ** 2
-    return replace(result, least=least, entries=float(size.sum()))
+    return replace(result, least=least * max(1.0, min(factors)), entries=max(numbers))
 
 
-def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Return an id (0, 1, ...) per swap: int [swaps]. Swaps have the same id if their examples are in one cluster, and
-    their lenders (the examples that lend the new part) are in one cluster.
-
-    ``ways`` has two arrays: the cluster of each swapped example, and the cluster of each lender.
-    """
-    example, lender = ways
-    return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
+def turns(*columns: np.ndarray) -> np.ndarray:
+    """Return, for each entry, the number of earlier entries with the same values in all columns: int [entries]."""
+    order = np.lexsort(columns)
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
+    turn = np.empty_like(order)
+    turn[order] = np.arange(len(order)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    return turn
 
 
 def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
@@ -177,7 +184,8 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
         entries: Entries in which ``hits`` holds changes between ``-counts`` and ``counts``.
     """
     # With one way of clustering, the changes of a cluster are summed, so that each cluster is a gain or a loss.
-    # With several ways, each entry is a change; for pairs in several cells, each pair is.
+    # With several ways, each entry is a change; for pairs in several cells, the sum of the entries of a pair, one per
+    # cell.
     changes, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts) * (cells.max() + 1)
     changes = changes / size[cells]
@@ -188,9 +196,8 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
         counts = np.bincount(ways[0], counts)
         ways = [np.arange(len(counts))]
     elif are_pairs and cells.any():
-        dyads = _dyads(ways)
-        _, first = np.unique(dyads, return_index=True)
-        changes, counts, ways = np.bincount(dyads, changes), np.bincount(dyads, counts), [way[first] for way in ways]
+        (*ways, _), at = np.unique([*ways, turns(*ways, cells)], axis=1, return_inverse=True)
+        changes, counts = (np.bincount(at.ravel(), column) for column in (changes, counts))
     together = np.zeros(len(counts), dtype=np.int64)
     parts = np.maximum(changes, 0), np.maximum(-changes, 0)
     gained, lost = (share_of(Entries(part, counts, together, ways, are_pairs)) for part in parts)
@@ -233,13 +240,12 @@ def covariances(first: Share, second: Share) -> np.ndarray:
     counts = [max(pair) for pair in zip(first.clusters, second.clusters, strict=True)]
     influences = zip(first.influence, second.influence, counts, strict=True)
     ways = [float(z @ w) * n / max(1, n - 1) for z, w, n in influences]
-    if first.pairs is None or second.pairs is None:
+    if not (first.dyads and second.dyads):
         return np.array([sum(ways)])
-    # The influences of a cluster in both roles are added before they are multiplied. The product of each pair is then
-    # counted twice, in the cluster of the example and in that of the lender, and is subtracted once.
-    nodes = np.sum(first.influence, axis=0) @ np.sum(second.influence, axis=0) - first.pairs @ second.pairs
+    # the product of two swaps between the same two clusters is part of both clusters, and is subtracted once
+    touching, between = (z @ w for z, w in zip(first.dyads, second.dyads, strict=True))
     fewer = min(counts)
-    return np.array([nodes * fewer / max(1, fewer - 1), *ways])
+    return np.array([(touching - between) * fewer / max(1, fewer - 1), *ways])
 
 
 def interval(share: Share, level: float = LEVEL) -> Bounds:
@@ -286,26 +292,43 @@ def _variance(share: Share, tail: float) -> float:
     return max(covariances(share, share).max() * float(stdtrit(few, tail) / entries) ** 2, share.least)
 
 
-def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
-    """Return the interval of the first share minus the second, over the same clusters."""
+def difference_interval(first: Share, second: Share, level: float = LEVEL, widening: float = 1.0) -> Bounds:
+    """Return the interval of the first share minus the second, over the same clusters.
+
+    Args:
+        first: The first share.
+        second: The second share.
+        level: Coverage of the interval.
+        widening: Factor of the distances between the difference and the ends of the interval.
+    """
     value = first.value - second.value
     squares = [near**2 + far**2 - 2 * cross for near, far, cross in _distances(first, second, level)]
-    low, high = np.sqrt(np.maximum(squares, 0)).tolist()
+    low, high = (widening * np.sqrt(np.maximum(squares, 0))).tolist()
     return max(-1.0, value - low), min(1.0, value + high)
 
 
 def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bounds:
-    """Return the interval of the first share minus the second share.
+    """Return the interval of the first share minus the second share, from the gains and losses of all entries.
+
+    An entry that one share lacks gets the value of this share, which decreases the variance of this share. So both
+    ends move away from the difference by the factor n / sqrt(a b), where n counts all entries, and a and b count the
+    entries that the first and the second share have.
 
     Args:
         first: The entries (such as predictions) of the first share.
-        second: The entries of the second share, in the same order and with the same clusters.
+        second: The entries of the second share, in the same order and with the same clusters. A missing entry has hits
+            0 and count 0.
         level: Coverage of the interval.
     """
-    # gains minus losses are more accurate than the combination of the intervals of two similar shares
-    if np.array_equal(first.counts, second.counts):
-        return difference_interval(*gains_and_losses(first._replace(hits=first.hits - second.hits)), level)
-    return difference_interval(share_of(first), share_of(second), level)
+    counts, cells = np.maximum(first.counts, second.counts), first.cells
+    size, *sizes = (np.bincount(cells, column) for column in (counts, first.counts, second.counts))
+    hits, others = (
+        e.hits + (np.bincount(cells, e.hits) / n)[cells] * (counts - e.counts)
+        for e, n in zip((first, second), sizes, strict=True)
+    )
+    widening = float(np.sqrt((size**2 / np.prod(sizes, axis=0)).mean()))
+    gained, lost = gains_and_losses(first._replace(hits=hits - others, counts=counts))
+    return difference_interval(gained, lost, level, widening)
 
 
 def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heedful.metrics.statistics.intervals import Entries, paired_interval
+from heedful.metrics.statistics.intervals import Entries, paired_interval, turns
 from heedful.records import Measurement
 
 _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
@@ -96,13 +96,14 @@ def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
     a share of its own, such as a label. A cluster is a group of dependent entries.
 
     Returns:
-        The entries of the first and of the second share. If the given order or counts differ, the entries of a share
-        with the same cell and clusters are summed to one entry. If a share has no entry for a cell and clusters of the
-        other share, an entry with hits 0 and count 0 is added.
+        The entries of the first and of the second share. If the given order or counts differ, the k-th entry with a
+        cell and clusters in one share belongs to the k-th such entry in the other share. If a share lacks an entry of
+        the other share, an entry with hits 0 and count 0 is added.
     """
     n = len(first.counts)
     both = number_ways(joined([first, second]))
-    places = np.stack([*both.ways, np.unique(both.cells, return_inverse=True)[1]])
+    rows = [*both.ways, np.unique(both.cells, return_inverse=True)[1]]
+    places = np.stack([*rows, turns(*rows, np.arange(len(both.counts)) < n)])
     columns = [(first.hits, first.counts), (second.hits, second.counts)]
     if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(first.counts, second.counts):
         at = places[:, :n]
@@ -113,5 +114,6 @@ def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
             (np.bincount(place, hits, at.shape[1]), np.bincount(place, counts, at.shape[1]))
             for place, (hits, counts) in zip(places_of, columns, strict=True)
         ]
-    after, before = (Entries(hits, counts, at[-1], list(at[:-1]), first.are_pairs) for hits, counts in columns)
+    *ways, cells, _ = at
+    after, before = (Entries(hits, counts, cells, ways, first.are_pairs) for hits, counts in columns)
     return after, before

@@ -123,7 +123,6 @@ def difference(
     reason: str = "no example was predicted",
     *,
     counts: ArrayLike | None = None,
-    other_counts: ArrayLike | None = None,
     cells: np.ndarray | None = None,
     also: Clusters = None,
     n: int | None = None,
@@ -132,20 +131,19 @@ def difference(
 
     Args:
         first: Hits or score per entry in the first share, between 0 and ``counts``: [entries].
-        second: Hits or score per entry in the second share, between 0 and ``other_counts``: [entries].
+        second: Hits or score per entry in the second share, between 0 and ``counts``: [entries].
         clusters: As in :func:`share`, like ``flags``, ``reason``, ``cells``, ``also`` and ``n``.
-        counts: Weight per entry in the first share, 1 by default: [entries].
-        other_counts: Weight per entry in the second share, ``counts`` by default: [entries].
+        counts: Weight per entry in both shares, 1 by default: [entries].
     """
     plus, weights = _columns(first, counts)
-    minus, other_weights = _columns(second, weights if other_counts is None else other_counts)
+    minus, _ = _columns(second, weights)
     cell = _cells(len(plus), cells)
     n = len(plus) if n is None else n
-    value = _mean(plus, weights, cell) - _mean(minus, other_weights, cell)
+    value = _mean(plus, weights, cell) - _mean(minus, weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
     ways = ways_of(len(plus), clusters, also)
-    bounds = paired_interval(Entries(plus, weights, cell, ways), Entries(minus, other_weights, cell, ways))
+    bounds = paired_interval(Entries(plus, weights, cell, ways), Entries(minus, weights, cell, ways))
     return Measurement(value, n, ci95=bounds, flags=flags)
 
 

@@ -175,7 +175,8 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
 def measurements_by_name(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
     """Map the names of the metrics in results.json to their measurements (see ``Measurement.as_dict``)."""
-    return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
+    names = (MetricName(*fields) for fields in results["names"])
+    return {name: results["metrics"][str(name)] for name in names}
 
 
 def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict[str, Any]] | None:

@@ -10,7 +10,7 @@ VERSION = "0.1.0"  # setup.cfg reads it
 TITLE = "Heedful: does a classifier heed every part of its input?"
 AUTHORS = "Heedful developers"
 
-SCHEMA = 10  # no other version can be read
+SCHEMA = 11  # no other version can be read
 ENTRY = "heedful"  # key of Heedful's entry in the metadata of files and in config.json of exported models
 ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 

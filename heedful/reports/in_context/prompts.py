@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from heedful.interventions.demonstrations import VERSIONS
+from heedful.datamodules.demonstrations import VERSIONS
 from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import headline_of, parts_of
 from heedful.metrics.reading_comprehension import ABSTENTION

@@ -20,7 +20,7 @@ class About:
         title: Title of the evaluation.
         families: Families of its numbers; a family is the first component of a name, such as "attentiveness".
         question: The question that the evaluation answers.
-        says: For each statistic, a sentence about its number, with the placeholders {value}, {part} and {data}.
+        says: A sentence about its number for each statistic, with the placeholders {value}, {part}, {data}, {title}.
         reading: How to read the numbers.
         limits: Conclusions that the numbers do not allow.
         paper: The paper that defines the evaluation; "" for none.
@@ -59,14 +59,16 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 
 
 def about_of(run: Run, evaluation: str) -> About:
-    """Return the texts that explain an evaluation of a run. An evaluation of a plugin has only a title, its name.
+    """Return the texts that explain an evaluation of a run. An evaluation of a plugin has a title, its name; if it is a
+    perturbation, also the texts of all perturbations.
 
     Without gold labels, the texts of "accuracy" explain only its null control (a second prediction of equal inputs).
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
         return _about(texts("null_control"), "")
-    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,))
+    own = texts("perturbation") if run.contexts[evaluation].own.get("perturbation") else {}
+    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,), **own)
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:

@@ -102,7 +102,7 @@ def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> d
     """
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
-    gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])
+    gold = entry["gold" if is_base else "gold2"]
     verdict = entry["verdict"]
     if is_base:
         outcome = "as it is" if verdict is None else {1.0: "right", 0.0: "wrong"}.get(verdict, "partly right")
@@ -116,7 +116,7 @@ def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> d
         "part": "" if is_base else entry["part"].replace("+", " and "),
         "uid": entry["uid"],
         "partner": entry["partner"] or "",
-        "gold": gold,
+        "gold": None if gold is None else kind.display_gold(gold),
         "y": _answer(entry["y"]),
         "y2": None if is_base else _answer(entry["y2"]),
         "outcome": outcome,

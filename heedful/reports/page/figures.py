@@ -72,7 +72,8 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
                 yield Shown(entry.title, inline(entry.figure, f"{name}-{EPOCHS}-{entry.name}", entry.title))
             else:
                 values = [f"{curve} {quoted(m.as_dict())}" for curve, m in curves.items() if m.value is not None]
-                yield Shown(f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}.", "")
+                text = f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}."
+                yield from [Shown(text, "")] if values else []
     if evaluation == "attributions" and evaluation in run.rows:
         for explanation in explanations(attributions(run.rows[evaluation][0], run.contexts[evaluation])):
             yield Shown("", f'<div class="words">{example_html(explanation)}</div>')

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heedful.metrics.statistics.draws import is_known
-from heedful.records import Line
 from heedful.reports.flags import warnings
+from heedful.reports.lines import Line, lines_of
 from heedful.reports.page.about import evaluation_of
 from heedful.reports.runs import Run
 from heedful.reports.tables import bounds, percents, precise
-from heedful.reports.terminal.table import lines_of, meaning
+from heedful.reports.terminal.table import meaning
 
 Entry = Mapping[str, Any]  # a measurement in results.json
 
@@ -75,7 +75,9 @@ def numbers_of(run: Run, evaluation: str) -> list[Number]:
 
 
 def _number(line: Line, m: Entry | None) -> Number:
-    blank = Number(line.metric, line.label, line.level, line.text, meaning=meaning(line.label), is_headline=line.beside)
+    blank = Number(
+        line.metric, line.label, line.level, line.text, meaning=meaning(line.label), is_headline=line.is_headline
+    )
     if line.text or m is None:
         return blank
     blank = replace(blank, n=m["n"], clusters=m.get("clusters"), warnings=warnings(m["flags"]))

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics import METRICS
-from heedful.metrics.hits import alike
+from heedful.metrics.hits import alike, verdicts
 from heedful.records import Context, keys, random_key, words_of
 from heedful.records.rows import BASE, KEY, codes, equal_columns, rows_with, strings
 from heedful.reports.results import Evaluated
@@ -15,7 +15,7 @@ from heedful.reports.results import Evaluated
 MOST = 600  # examples per run
 NULL = "null"
 BASES = ("accuracy", "answers")  # evaluations of unchanged examples, which have base rows
-COLUMNS = (*KEY, "gold", "y", "y2", "p", "p2", "partner", "slices", "unread", "expectation")
+COLUMNS = (*KEY, "gold", "gold2", "y", "y2", "p", "p2", "partner", "slices", "unread", "expects")
 STRATUM = ("intervention", "part", "y")
 
 
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
         rows: The sampled rows, in the order of the page, as dictionaries. Further keys are "evaluation"; "p" and "p2",
             the probability of the original answer before and after the change; "moved", p2 minus p; "most_probable",
             the most probable label before the change (the prediction if there are no probabilities); "changed", whether
-            the prediction changed (False for an unchanged example); and "verdict", the value of ``Metric.verdicts``,
+            the prediction changed (False for an unchanged example); and "verdict", the value of :func:`.hits.verdicts`,
             None for NaN.
         total: Number of rows from which the sample was drawn.
     """
@@ -56,10 +56,11 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
         rows = rows.select(COLUMNS).filter(pa.array(_candidates(rows, name)))
         total += rows.num_rows
         is_changed = ~rows_with(rows, intervention=BASE)
-        changed = is_changed & ~alike(rows, is_changed, context.kind)
+        changed = is_changed & ~alike(rows, context.kind)
         metric = METRICS.get(name)
-        verdicts = metric and metric.verdicts
-        verdict = verdicts(rows, context) if verdicts else np.full(rows.num_rows, np.nan)
+        verdict = verdicts(metric.in_classes(rows, context) if metric and metric.in_classes else rows, context.kind)
+        if context.own.get("perturbation"):  # its number leaves out changes that the model does not read
+            verdict[rows_with(rows, unread=True)] = np.nan
         turns, ranks = _stratum_order(rows, changed, verdict, seed)
         first = np.lexsort([ranks, turns])[:most]
         columns = zip(*(column[first].tolist() for column in (turns, ranks, changed, verdict)), strict=True)

@@ -8,7 +8,7 @@ from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, percent
 from heedful.reports.figures.partial_inputs import partial_of
 from heedful.reports.flags import warnings
-from heedful.reports.page.about import abouts, evaluation_of, in_order
+from heedful.reports.page.about import About, about_of, evaluation_of, in_order
 from heedful.reports.page.numbers import Entry, quoted
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, Run
 
@@ -39,19 +39,20 @@ def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
             them.
     """
     sentences = []
-    for evaluation in (evaluation for evaluation in in_order(run) if evaluation in abouts()):
-        about = abouts()[evaluation]
+    for evaluation in in_order(run):
+        about = about_of(run, evaluation)
         for name, m in run.numbers.items():
             is_main = name.family == about.families[0] and not name.slice
             if is_main and evaluation_of(run, name) == evaluation and name.statistic in about.says:
-                sentences.append(_verdict(run, name, m, about.says[name.statistic], runs))
+                sentences.append(_verdict(run, name, m, about, runs))
     return sentences
 
 
-def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence[Run]) -> Verdict:
-    """Return the verdict on a number: ``sentence`` of about.yaml with its placeholders filled, or why the number is
+def _verdict(run: Run, name: MetricName, m: Entry, about: About, runs: Sequence[Run]) -> Verdict:
+    """Return the verdict on a number: a sentence of ``about`` with its placeholders filled, or why the number is
     undefined.
     """
+    sentence = about.says[name.statistic]
     part = name.part.replace("+", " and ")
     is_attentiveness = name.family == ATTENTIVENESS
     if is_attentiveness and not name.statistic and _is_span(run):
@@ -59,14 +60,15 @@ def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence
     elif is_attentiveness and not name.statistic and _default(run) is None:
         sentence = "Another {part} changes {value} of the predictions; all count, since no answer is the default one"
     if m["value"] is None:
-        topic = abouts()[evaluation_of(run, name)].title.lower()
+        topic = about.title.lower()
         topic += f" ({name.statistic})" if name.statistic else ""
         topic += f" to the {part}" if is_attentiveness else f", {part}" if part else ""
         sentence = f"Nothing can be said of {topic}: {m['reason']}."
     elif not is_known(m):
-        sentence = f"Another {part}: only {m['n']:,} predictions count."
+        topic = f"Another {part}" if is_attentiveness else about.title
+        sentence = f"{topic}: only {m['n']:,} predictions count."
     else:
-        sentence = sentence.format(value=quoted(m), part=part, data=name.data)
+        sentence = sentence.format(value=quoted(m), part=part, data=name.data, title=about.title)
         sentence += (
             f" ({_sample_size_text(run, name, m)}){_to_default(run, name)}{_comparison_ending(run, name, runs)}."
         )
@@ -89,7 +91,8 @@ def _sample_size_text(run: Run, name: MetricName, m: Entry) -> str:
     if name.family == ATTENTIVENESS and eligible and eligible["value"] is not None and _default(run):
         kind = "those that get an answer" if _is_span(run) else f"those not predicted as “{_default(run)}”"
         text = f"{m['n']:,} of {eligible['n']:,} examples count, {kind}"
-    return text + (f", each with {m['draws']} replacements" if m["draws"] and m["draws"] > 1 else "")
+    noun = "replacements" if name.family in (ATTENTIVENESS, "default_label") else "changes"
+    return text + (f", each with {m['draws']} {noun}" if m["draws"] and m["draws"] > 1 else "")
 
 
 def _to_default(run: Run, name: MetricName) -> str:

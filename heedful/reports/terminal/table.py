@@ -1,24 +1,21 @@
-"""Print the table of runs: all numbers of one run, or the main numbers of several runs side by side.
-
-results.json holds the lines of the table, with labels and order (:mod:`heedful.records.numbers`).
-"""
+"""Print the table of runs: all numbers of one run, or the main numbers of several runs side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import DEFAULT_UNSEEN, unseen_default_text
 from heedful.metrics.metric import UNREAD_CHANGES
 from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.records import Line, MetricName, agree, percent, printable
+from heedful.records import MetricName, agree, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.records.storage.yaml_files import word_lists
 from heedful.reports.flags import FLAGS, MARK, marks
+from heedful.reports.lines import Line, count_hidden, lines_of
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, basis, emit, precise, too_few
 
@@ -27,13 +24,6 @@ TERMS: dict[str, str] = word_lists(__file__)  # table.yaml: explanations of labe
 TITLE = "% ± std over draws [95 %]"
 COLUMNS = ("run", "label", "metric", "unit", "value", "std", "low", "high", "n", "clusters", "flags", "reason")
 Content = Mapping[str, Any]  # content of results.json
-
-
-def lines_of(run: Content) -> list[Line]:
-    """Return the lines (metric, label and format of numbers) of the table of a run, from the content of
-    results.json.
-    """
-    return [Line(**entry) for entry in run["display"]["lines"]]
 
 
 def merged(runs: Sequence[Content]) -> list[Line]:
@@ -48,7 +38,7 @@ def _labels(runs: Sequence[Content], lines: Sequence[Line], in_terminal: bool) -
     """Return the labels of the lines of a table. For runs on several data sets, a label ends with its data set. In a
     terminal, labels of details are indented by level; else, they begin with the label of their main row.
     """
-    names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
+    names = {str(name): name for run in runs for name in (MetricName(*fields) for fields in run["names"])}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
     labels, headline = [], ""
@@ -62,7 +52,7 @@ def _labels(runs: Sequence[Content], lines: Sequence[Line], in_terminal: bool) -
 
 def _shown(runs: Sequence[Content]) -> list[Line]:
     """Return the lines that the table shows: all lines of a single run, or the headlines of several runs."""
-    return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
+    return [line for line in merged(runs) if line.is_headline] if len(runs) > 1 else lines_of(runs[0])
 
 
 def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> str:
@@ -92,23 +82,18 @@ def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool 
     Args:
         results: Content of results.json by folder.
         title: Title of the column of row labels.
-        in_terminal: Whether the table is for a terminal. If so, row labels are indented by level, sections have
-            headings, and columns of several runs are numbered. If not, the label of a detail row begins with the label
-            of its main row, and columns are named by folder.
+        in_terminal: Whether the table is for a terminal. If so, labels are indented by level, and columns of several
+            runs are numbered. If not, the label of a detail row begins with the label of its main row, and columns are
+            named by folder.
     """
     runs = list(results.values())
     lines = _shown(runs)
     is_single = len(runs) == 1
     separator = "\n" if in_terminal and not is_single else " "
-    section = ""
-    rows: list[list[str | Text]] = []
-    for line, label in zip(lines, _labels(runs, lines, in_terminal), strict=True):
-        if in_terminal and line.section not in ("", section):
-            section = line.section
-            abouts = [run["display"]["sections"].get(section, {"about": ()})["about"] for run in runs]
-            texts = [printable(section), *(separator.join(map(printable, about)) for about in abouts)]
-            rows.append([Text(text, "bold") for text in texts])
-        rows.append([label, *(cell_text(run["metrics"].get(line.metric), line, separator) for run in runs)])
+    rows = [
+        [label, *(cell_text(run["metrics"].get(line.metric), line, separator) for run in runs)]
+        for line, label in zip(lines, _labels(runs, lines, in_terminal), strict=True)
+    ]
     if not in_terminal:
         return Cells("", [title, *map(printable, results)], rows)
     data = dict.fromkeys(run["data"] for run in runs if run["counts"].get("examples", 1))
@@ -227,10 +212,8 @@ def _term_keys(label: str) -> list[str]:
 
 def _not_shown(run: Content) -> Iterator[str]:
     """Yield a note on the numbers that are in results.json, but not in the table."""
-    if run["display"]["asides"]:
-        *words, last = dict.fromkeys(run["display"]["asides"])
-        text = f"{', '.join(words)} and {last}" if words else last
-        yield f"{text[0].upper()}{text[1:]}: results.json"
+    if hidden := count_hidden(run):
+        yield f"results.json has {agree(hidden, 'more number', 'more numbers')}."
 
 
 def _answers(run: Content) -> Iterator[str]:

@@ -7,9 +7,7 @@ import torch
 
 from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Attentiveness
-from heedful.callbacks.engine.batch_predictor import BatchPredictor
-from heedful.callbacks.engine.predictions import Collector
-from heedful.callbacks.engine.processes import Processes
+from heedful.callbacks.engine.predictions import BatchPredictor, Collector
 from heedful.datamodules import Planted
 from heedful.lightning_modules.outputs import Outputs
 from heedful.records import HeedfulError, ModelError, RunError, Spool, generator
@@ -157,7 +155,7 @@ def test_an_example_without_a_prediction_is_an_error(monkeypatch, share, n):
 
 @pytest.mark.parametrize("every", [0, 1e9])
 def test_a_long_evaluation_logs_its_progress(monkeypatch, caplog, every):
-    monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", every)
+    monkeypatch.setattr("heedful.callbacks.engine.predictions.EVERY", every)
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
         measure(n=64)
@@ -185,7 +183,7 @@ def test_an_error_of_the_process_that_writes_rows_reaches_all_processes(monkeypa
 
     data = Planted(n_validation=8)
     data.setup("validate")  # spools the examples
-    monkeypatch.setattr(Processes, "by_first", staticmethod(by_first))
+    monkeypatch.setattr("heedful.callbacks.engine.experiment.by_first", by_first)
     monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
     with refused(RunError, "The disk is full."):
         validate(Oracle(guess), data, Accuracy())

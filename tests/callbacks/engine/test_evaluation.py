@@ -1,25 +1,22 @@
-"""The new evaluation and the new metric of docs/new_evaluation.md, which need no change of Heedful."""
+"""The evaluations of docs/new_evaluation.md, which need no change of Heedful."""
 
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
-from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
 from benchmarks import bare_runs
-from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, Setting
+from heedful.callbacks import Attentiveness, Board
 from heedful.callbacks.evaluations.pools import fitted
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.metrics import METRICS
-from heedful.records import SettingError
+from heedful.reports.lines import lines_of
 from heedful.reports.rescore import rescored
 from heedful.reports.terminal.table import print_table
 
-from refusals import refused
+from registered import restored_registries
 
 
 def test_parts_of_other_data_are_matched_by_name():
@@ -33,16 +30,15 @@ def test_parts_of_other_data_are_matched_by_name():
     )
 
 
+# the page
+
+
 @pytest.fixture(scope="module")
 def documented():
-    """The names that the page defines, with its metrics and its evaluation registered."""
+    """The names that the blocks of the page define, with their evaluations and metrics registered."""
     page = (Path(__file__).parents[3] / "docs" / "new_evaluation.md").read_text(encoding="utf-8")
     defined = {"__name__": __name__}
-    with pytest.MonkeyPatch.context() as patch:
-        for registry in (METRICS, EVALUATIONS):
-            for name in ("shouting", "first_draw"):
-                patch.setitem(registry, name, None)
-                del registry[name]  # and afterwards, when the patch is undone
+    with restored_registries():
         for block in page.split("```python\n")[1:]:
             exec(block.partition("```")[0], defined)
         yield SimpleNamespace(**defined)
@@ -50,64 +46,48 @@ def documented():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, tiny_bert, documented):
-    folder = tmp_path_factory.mktemp("shouting") / "run"
+    folder = tmp_path_factory.mktemp("documented") / "run"
     data = Planted(n_train=64, n_validation=40, batch_size=16)
     data.default_label = None  # every prediction counts
     data.settle_labels(data.full_task.labels, None)
-    evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
+    evaluations = [documented.no_stop(), Attentiveness(draws=2)]
     model = Encoder(str(tiny_bert), max_length=64)
     bare_runs.fitted(model, data, evaluations, [Board({}, lambda: folder)], folder, accelerator="cpu", max_epochs=1)
     return folder, bare_runs.measured(model, data, evaluations, folder=folder, accelerator="cpu")
 
 
-def test_its_numbers_are_saved_printed_and_scored_again(run):
+def test_the_function_of_the_page_is_measured(run):
     folder, engine = run
     results = json.loads((folder / "results.json").read_text())
-    found = results["metrics"]["shouting/planted/premise/stays"]
-    assert found["value"] == 1  # the tokenizer of the tiny model lowers letters
-    assert found["n"] == results["counts"]["shouting/shouted"] == 40
-    assert results["names"]["shouting/planted/premise/stays"] == ["shouting", "planted", "premise", "stays", ""]
-    assert (folder / "rows" / "shouting.parquet").is_file()
-    assert engine.plans.is_known("shouting/planted/premise/stays")
+    found = results["metrics"]["no_stop/planted/premise"]
+    assert 0 <= found["value"] <= 1
+    assert found["n"] == 40  # each premise ends with a full stop
+    assert ["no_stop", "planted", "premise", "", ""] in results["names"]
+    assert "no_stop/planted/premise" in results["headlines"]
+    assert (folder / "rows" / "no_stop.parquet").is_file()
+    assert engine.plans.is_known("no_stop/planted/premise")
+    assert "no_stop" in json.loads((folder / "figures" / "epochs.json").read_text())
     console = Console(width=80, record=True)
     print_table({"run": results}, console)
-    assert "stays when premise is shouted" in console.export_text()
-    assert rescored(folder) == (folder / "results.json").read_text()
+    assert "no stop premise" in console.export_text()
+
+
+@pytest.mark.skip(reason="the class of the page will be another one")
+def test_the_class_of_the_page_is_measured():
+    """For the second block of the page: its numbers, its curves, and that it has nothing to do without its part."""
+
+
+def test_the_metric_of_the_page_reads_the_rows_of_attentiveness(run):
+    folder, _ = run
+    results = json.loads((folder / "results.json").read_text())
     found = results["metrics"]["first_draw/planted/premise"]
     of_draws = results["metrics"]["attentiveness/planted/premise"]
     assert found["value"] == pytest.approx(of_draws["per_draw"][0])
     assert found["n"] == of_draws["n"]
     assert not (folder / "rows" / "first_draw.parquet").exists()
-    assert "first draw premise" in [line["label"] for line in results["display"]["lines"]]
+    assert "first draw premise" in [line.label for line in lines_of(results)]
 
 
-def test_it_has_nothing_to_do_without_the_part(documented):
-    data = Planted(n_train=8, n_validation=8)
-    data.setup("validate")
-    assert documented.ShoutedWords("table").plan(Setting(data)) == Nothing("needs a part called table")
-
-
-class Plain(LightningModule):
-    """A model without Heedful's base class."""
-
-    def validation_step(self, batch, batch_idx):
-        return None
-
-    def val_dataloader(self):
-        return [torch.zeros(1)]
-
-
-def alone(*callbacks):
-    return Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=list(callbacks))
-
-
-def test_an_evaluation_needs_an_engine_and_an_engine_needs_data():
-    with refused(SettingError, "Attentiveness", "Trainer(callbacks=[Attentiveness(), Engine()])"):
-        alone(Attentiveness()).validate(Plain(), verbose=False)
-    data = LightningDataModule()
-    data.val_dataloader = lambda: [torch.zeros(1)]
-    for callbacks in ([Attentiveness(), Engine()], [Engine()]):
-        with refused(SettingError, "Engine needs a datamodule", "PairedData", "has none", "datamodule=..."):
-            alone(*callbacks).validate(Plain(), verbose=False)
-        with refused(SettingError, "Engine needs a datamodule", "PairedData", "has a LightningDataModule"):
-            alone(*callbacks).validate(Plain(), datamodule=data, verbose=False)
+def test_the_numbers_of_the_page_are_scored_again(run):
+    folder, _ = run
+    assert rescored(folder) == (folder / "results.json").read_text()

@@ -19,8 +19,7 @@ MASK = "transformers/masking_utils.py:_ignore_bidirectional_mask_sdpa"
 COPY = "callbacks/engine/predictions.py:_on_host"
 KNOWN = {  # where the host waits for the device, but never once per batch
     COPY,
-    "callbacks/engine/engine.py:_log",
-    "callbacks/engine/engine.py:_log_intervals",
+    "callbacks/engine/callback.py:_log",
     "lightning_modules/weights.py:weights_hash",
 }
 

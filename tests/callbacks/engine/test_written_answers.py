@@ -85,6 +85,7 @@ def test_the_attentiveness_of_the_most_probable_label_follows_from_the_same_rows
     read, _ = read_rows(tmp_path / "rows.parquet")
     draws = {}
     for row in swaps:
+        assert row["expects"] == ("" if row["y"] == "neutral" else "leaves")
         if scored(row["p"]) != "neutral":
             draws.setdefault(row["draw"], {})[row["uid"]] = scored(row["p"]) != scored(row["p2"])
     eligible = {uid for uid, row in base.items() if scored(row["p"]) != "neutral"}
@@ -92,7 +93,7 @@ def test_the_attentiveness_of_the_most_probable_label_follows_from_the_same_rows
     for column, p in (("y", "p"), ("y2", "p2")):
         texts = [None if values is None else scored(values) for values in read[p].to_pylist()]
         read = read.set_column(read.schema.get_field_index(column), column, [texts])
-    context = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+    context = Context("d", labels=LABELS, default_label="neutral", own={"swap": [["premise", "leaves"]]})
     found = by_name(attentiveness(read, "premise", context))[MetricName("attentiveness", "d", "premise")]
     assert found.value == pytest.approx(np.mean([np.mean(list(hits.values())) for hits in draws.values()]))
     assert (found.n, found.draws) == (len(eligible), 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from heedful.assembly.trainers import make_trainer
-from heedful.callbacks import Accuracy, Engine, RunFolder
+from heedful.callbacks import Accuracy, EvaluationCallback, RunFolder
 from heedful.datamodules import Planted
 from heedful.records import read_json
 
@@ -24,7 +24,9 @@ def test_several_measurements_have_a_folder_each(tmp_path: Path) -> None:
     model.has_learned = True
     run = RunFolder(tmp_path, save_config, {"evaluation": "all"})
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = make_trainer([Accuracy(), Engine(writers=[run]), run], {"accelerator": "cpu", **quiet}, "validate")
+    trainer = make_trainer(
+        [EvaluationCallback([Accuracy()], writers=[run]), run], {"accelerator": "cpu", **quiet}, "validate"
+    )
     accuracies = []
     for n, label in enumerate(["neutral", "entailment"]):
         answer["now"] = label

@@ -64,7 +64,7 @@ def test_nothing_but_rows_is_touched_and_no_table_becomes_inconsistent(pool, nam
             assert after.title == before.title
             assert len(after.rows) or name == "identity"
             assert changed.clusters == (base.uid, f"table {base.groups['table']}")
-            assert transitions(changed.allowed)
+            assert transitions(changed.expects.removeprefix("transitions/"))
             new_keys = [k for k in after.keys if k not in before.keys]
             touched = json.loads(changed.variant) if changed.variant.startswith("[") else [changed.variant]
             assert set(new_keys) <= set(touched)
@@ -151,7 +151,7 @@ def test_relevance_says_what_is_allowed_and_nothing_else(pool, seed):
                 gone = set(table.keys) - set(c.example.parts["premise"].keys)
                 known = "relevant" if gone & set(relevant) else "irrelevant"
                 suffix = ("any", "any") if name == "insert" else ("unknown", known)
-                assert (p.allowed, c.allowed) == tuple(f"{name}/{s}" for s in suffix)
+                assert (p.expects, c.expects) == tuple(f"transitions/{name}/{s}" for s in suffix)
 
 
 def test_what_is_inserted_lies_anywhere_and_orders_are_never_the_old_one():

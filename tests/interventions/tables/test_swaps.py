@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions import RuleAnalyser, Source, SwapTitle, SwapValues
-from heedful.interventions.hypotheses.text_edits import apply_edits
+from heedful.interventions.hypotheses.analysis import apply_edits
 from heedful.interventions.tables.swaps import SCORED
 from heedful.interventions.tables.title_expressions import replace_title
 from heedful.records import Example, Examples, Table

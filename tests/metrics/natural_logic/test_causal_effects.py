@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.natural_logic.entailment import disagreements, entailed
+from heedful.metrics.natural_logic.causal_effects import disagreements
+from heedful.metrics.natural_logic.two_class import entailed
 from heedful.records import NO_LABEL
 from heedful.records import rows as r
 
@@ -49,13 +50,13 @@ def reference_of_set(pairs: list[dict], labels) -> dict[str, tuple]:
     hits["total_variation"] = []
     for row in pairs:
         before, after = two_class(row["p"], labels), two_class(row["p2"], labels)
-        right = after == (row["gold"] == "entailment")
+        right = after == (row["gold2"] == "entailment")
         at = labels.index("entailment")
         up = Fraction(float(row["p2"][at])) - Fraction(float(row["p"][at]))
         hits[""].append(Fraction(before != after))
         hits["towards_gold"].append(Fraction(before != after and right))
         hits["argmax"].append(Fraction((row["y"] == "entailment") != (row["y2"] == "entailment")))
-        hits["signed"].append(up if row["gold"] == "entailment" else -up)
+        hits["signed"].append(up if row["gold2"] == "entailment" else -up)
         hits["absolute"].append(abs(up))
         moved = [abs(Fraction(float(b)) - Fraction(float(a))) for a, b in zip(row["p"], row["p2"], strict=True)]
         hits["total_variation"].append(sum(moved, Fraction()) / 2)

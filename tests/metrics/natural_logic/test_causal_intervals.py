@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from heedful.records import DataError, RunError
+from heedful.metrics.statistics.paired import recording
+from heedful.records import NO_LABEL, DataError, RunError
 
 from natural_logic_rows import THREE, base_row, effects, pair_row, table
 from refusals import refused
@@ -40,7 +41,7 @@ def test_the_interval_is_wider_than_that_of_independent_pairs_where_clusters_mat
 def test_what_two_sets_share_moves_together():
     """If both sets have the same answers, the difference of effects is more certain than each effect."""
     entries = crossed(10, 8, sets=("I0",))
-    twins = [row | {"intervention": "I2", "expectation": "stay"} for row in entries if row["intervention"] == "I0"]
+    twins = [row | {"intervention": "I2", "expects": "stays"} for row in entries if row["intervention"] == "I0"]
     found = effects(table(entries + twins))
     assert found["natural_logic/d/context/delta"].value == 0
     assert found["natural_logic/d/context/ratio"].value == 1
@@ -64,6 +65,16 @@ def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
         ours, theirs = (found[f"natural_logic/d/context/{name}"] for found in (together, alone))
         assert (ours.value, ours.n) == (theirs.value, 30)
         assert width(ours) > 1.5 * width(theirs)
+
+
+def test_a_cluster_has_the_same_number_in_a_run_that_lacks_all_of_its_answers():
+    """A paired comparison would otherwise take one cluster for another."""
+    entries = crossed(6, 4)
+    lacking = [e | {"y2": NO_LABEL} if e["clusters"][1:] and e["uid"] == "u0" else e for e in entries]
+    with recording():
+        full, less = (effects(table(some))["natural_logic/d/context/tce"] for some in (entries, lacking))
+    assert [[*np.unique(way)] for way in full.entries.ways] == [[*range(6)], [*range(4)]]
+    assert [[*np.unique(way)] for way in less.entries.ways] == [[*range(1, 6)], [*range(4)]]
 
 
 def test_base_rows_that_name_context_and_pair_are_clustered_by_them():

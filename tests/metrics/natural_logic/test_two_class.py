@@ -44,9 +44,11 @@ def test_both_rules_on_each_data_set_are_what_a_loop_counts(drawn):
     assert not found
 
 
-@pytest.mark.parametrize(("right", "flags"), [(61, ("not_above_majority",)), (69, ())])
+@pytest.mark.parametrize(("right", "flags"), [(64, ("not_above_majority",)), (65, ())])
 def test_accuracy_that_is_not_above_the_larger_class_is_flagged(right, flags):
-    """60 of 100 are non-entailment; 69 correct predictions are above that (p = 0.04). "argmax" is always right."""
+    """60 of 100 are non-entailment. The predictions differ from the constant answer in 4 (p = 0.06) or 5 entailments
+    (p = 0.03), and are right. "argmax" is always right.
+    """
     yes, no, first = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.25, 0.5, 0.25]
     entries = [base_row(f"rte/{i}", yes if i < right - 60 else first, LABELS) for i in range(40)]
     entries += [base_row(f"rte/{i}", no, LABELS, "not_entailment") for i in range(40, 100)]

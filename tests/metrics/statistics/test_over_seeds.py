@@ -12,7 +12,7 @@ from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Measurement
 
-from clustered_shares import Entry, Pairs, Share, change_interval, less_interval, share_interval
+from clustered_shares import Entry, Pairs, paired_interval, share_interval
 from tiers import first_tier
 
 
@@ -74,11 +74,25 @@ def test_the_interval_of_a_difference_is_that_of_loops(seeds, same):
         others = [o._replace(of=e.of, hits=min(o.hits, e.of)) for e, o in zip(entries, others, strict=True)]
     measured = less_over_seeds(list(zip(numbers(entries, seeds), numbers(others, seeds), strict=True)), "none")
     own = [a - b for a, b in zip(values(entries, seeds), values(others, seeds), strict=True)]
-    bounds = less_interval(Share(entries, range(40)), Share(others, range(40)), 0.95)
-    if same:
-        bounds = change_interval([e._replace(hits=e.hits - o.hits) for e, o in zip(entries, others, strict=True)])
+    bounds = paired_interval(entries, others)
     assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
     assert measured.ci95 == pytest.approx(crossed(own, bounds, -1.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("size", [1, 3, 30])
+@pytest.mark.parametrize("lent", [False, True])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.7])
+def test_equal_seeds_have_the_interval_of_one(seeds, size, lent, rate):
+    rng = np.random.default_rng(0)
+    hits, cluster = rng.random(30) < rate, np.arange(30) // size
+    lenders = rng.permutation(cluster) if lent else None
+    with recording():
+        found, other = (share(own, cluster, lenders=lenders) for own in (hits, np.roll(hits, 1)))
+    several = over_seeds([found] * seeds)
+    assert (several.value, several.ci95) == (found.value, pytest.approx(found.ci95, abs=1e-12))
+    one = less_over_seeds([(found, other)], "none")
+    assert less_over_seeds([(found, other)] * seeds, "none").ci95 == pytest.approx(one.ci95, abs=1e-12)
 
 
 def test_standard_deviations_are_those_of_draws_and_of_seeds():

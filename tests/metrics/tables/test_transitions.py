@@ -56,7 +56,8 @@ def table_of(rows_of, operation, rows):
     base = {uid: ("neutral", y) for uid, _, y, *_ in rows} or {"u": ("neutral", "neutral")}
     changed = [
         {"uid": uid, "y2": y2, "intervention": operation, "variant": variant, "clusters": [uid, f"table {table}"],
-         "allowed": f"{operation}/{relevance}", "slices": ["table=x", f"split={uid.partition('.')[0]}", "splits=y"]}
+         "expects": f"transitions/{operation}/{relevance}",
+         "slices": ["table=x", f"split={uid.partition('.')[0]}", "splits=y"]}
         for uid, table, _, y2, variant, relevance in rows
     ]  # fmt: skip
     others = [{"uid": uid, "y2": "neutral", "intervention": "swap", "draw": 1} for uid in base if rows]

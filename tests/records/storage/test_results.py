@@ -8,21 +8,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from heedful.records import Context, Measurement, RunError, printable, write_json
+from heedful.records import Context, Measurement, MetricName, RunError, printable, write_json
 from heedful.records import rows as r
 from heedful.records.storage import results as run
 from heedful.records.storage.results import EPOCHS, LOCK, as_plain, locked, read_epochs
 
 from made_rows import make
 from refusals import refused
-from written_results import about
+from written_results import about, results
 
-LINE = {"metric": "accuracy/d", "label": "accuracy"}
-DISPLAY = {"lines": [LINE], "asides": [], "sections": {"s": {"about": ["test"], "examples": ""}}}
-RESULTS = {"data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None}
-RESULTS |= {"names": {"accuracy/d": ["accuracy", "d", "", "", ""]}, "display": DISPLAY}
-MEASURED = {"value": 0.5, "n": 4, "draws": None, "std": None, "ci95": [0.25, 0.75], "per_draw": [], "flags": []}
-RESULTS["metrics"] = {"accuracy/d": MEASURED | {"reason": None}}
+ACCURACY = MetricName("accuracy", "d")
+RESULTS = results({ACCURACY: Measurement(0.5, 4, ci95=(0.25, 0.75))}, [ACCURACY], words={"accuracy": "right"})
+RESULTS = {key: value for key, value in RESULTS.items() if key != "rows"}
 CONTEXT = Context("d", labels=("no", "yes"))
 
 
@@ -34,9 +31,9 @@ def predicted(n: int) -> pa.Table:
 META = about(predicted(3), CONTEXT)
 
 
-def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
+def save(folder: Path, n: int = 3, *evaluations: str) -> Path:
     rows = {name: (predicted(n), about(predicted(n), CONTEXT)) for name in evaluations or ["accuracy"]}
-    run.write_results(folder, RESULTS | results, rows)
+    run.write_results(folder, RESULTS, rows)
     return folder
 
 
@@ -79,7 +76,7 @@ def test_on_a_full_disk_the_old_files_stay_all_of_them(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [('"value": 0.5', '"value": 0.95'), ('"seed": 0', '"seed": 1'), ('"label": "accuracy"', '"label": "F1"')],
+    [('"value": 0.5', '"value": 0.95'), ('"seed": 0', '"seed": 1'), ('"accuracy": "right"', '"accuracy": "F1"')],
 )
 def test_results_that_were_edited_are_refused(tmp_path, before, after):
     """Also where no run.json is beside them, and the rows are not at hand."""

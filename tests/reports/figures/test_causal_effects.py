@@ -3,7 +3,7 @@
 import pytest
 
 from heedful.cli import command
-from heedful.records import Measurement, MetricName, Section, Shown
+from heedful.records import Measurement, MetricName
 from heedful.reports.figures.causal_effects import draw
 from heedful.reports.runs import read_runs
 
@@ -11,7 +11,7 @@ import written_results
 
 
 def save(
-    folder, dce: float | None = 0.3, tce: float = 0.6, data=("nlixy",), kinds=("context", "insertion"), shown=None
+    folder, dce: float | None = 0.3, tce: float = 0.6, data=("nlixy",), kinds=("context", "insertion"), **others
 ) -> str:
     found = {MetricName("accuracy", "nlixy"): Measurement(0.5, 4)}
     for kind in kinds:
@@ -22,7 +22,7 @@ def save(
                     value, 4, ci95=ci95, reason=None if value else "none"
                 )
             found[MetricName("natural_logic", name, kind, f"{effect}/naive")] = Measurement(0.9, 4)
-    return str(written_results.save(folder, written_results.results(found, shown, data="nlixy")))
+    return str(written_results.save(folder, written_results.results(found, data="nlixy", **others)))
 
 
 def markers(axes) -> dict[str, tuple]:
@@ -64,12 +64,12 @@ def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
 @pytest.mark.slow
 def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, capsys):
     for name in "ab":
-        folder = save(tmp_path / name, shown=Shown(sections={"natural logic": Section(examples=name)}))
+        folder = save(tmp_path / name, counts={"natural_logic/I0": {"sha256": name}})
         command.main(["figure", "causal_effects", folder, "--output", str(tmp_path / "f.svg")])
     assert capsys.readouterr().err == ""
     command.main(
         ["figure", "causal_effects", str(tmp_path / "a"), str(tmp_path / "b"), "--output", str(tmp_path / "f.svg")]
     )
     assert capsys.readouterr().err == (
-        "Note: The numbers below 'natural logic' rest on different examples in these runs.\n"
+        "Note: The numbers of natural_logic rest on different pairs of examples in these runs.\n"
     )

@@ -61,7 +61,7 @@ def save(folder, score, attention=None, flags=(), data="d", reason=None, **setti
         MetricName("accuracy", data): Measurement(score, 100, ci95=(score - 0.05, score + 0.05)),
         MetricName("accuracy", data, statistic="majority"): Measurement(0.4, 100),
     }
-    rows, context = {}, Context(data, parts=PARTS, labels=("yes", "no"), own={"swap": ["premise"]})
+    rows, context = {}, Context(data, parts=PARTS, labels=("yes", "no"), own={"swap": [["premise", "leaves"]]})
     if "partial" not in settings:
         ci95 = None if attention is None else (attention - 0.1, attention + 0.1)
         m = Measurement(attention, 60, 5, 0.01, ci95, flags=flags, reason=reason)

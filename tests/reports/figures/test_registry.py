@@ -13,7 +13,7 @@ from heedful.reports.page.writing import write_page
 from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import FORMATS, Cells
 
-RUNS = Path(__file__).parents[2] / "frozen" / "schema_10" / "runs"
+RUNS = Path(__file__).parents[2] / "frozen" / "schema_11" / "runs"
 RUN = str(RUNS / "plain")
 
 

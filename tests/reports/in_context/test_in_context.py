@@ -206,14 +206,14 @@ def test_seeds_that_predict_the_default_label_alone_are_told(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
-    own = {"swap": ["passage"], "distractors": ["distractor"]}
+    own = {"swap": [["passage", "leaves"], ["distractor", "stays"]]}
     context = replace(CONTEXT, kind=SPAN, labels=(), default_label="", own=own)
     base = {f"u{i}": ('["x"]', "x" if i % 4 else "") for i in range(16)}
     swaps = [
-        {"uid": uid, "draw": d, "y2": ("", y, "z")[(i + d) % 3], "part": part}
+        {"uid": uid, "draw": d, "y2": ("", y, "z")[(i + d) % 3], "part": part, "expects": expects}
         for i, (uid, (_, y)) in enumerate(base.items())
         for d in range(2)
-        for part in ("passage", "distractor")
+        for part, expects in own["swap"]
     ]
     for seed in range(2):
         for kind in ("plain", "counterfactual"):

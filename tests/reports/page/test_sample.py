@@ -96,6 +96,13 @@ ROWS = {  # the number that averages each kind of row
     ("default_label", "swap", "premise"): "default_label/d/premise",
     ("default_label", "sibling", "hypothesis"): "default_label/d/premise/siblings",
 }  # fmt: skip
+EXPECTS = {  # of eligible examples
+    ("accuracy", "null", ""): "stays",
+    ("attentiveness", "swap", "premise"): "leaves",
+    ("attentiveness", "swap", "hypothesis"): "stays",
+    ("default_label", "swap", "premise"): "stays",
+    ("default_label", "sibling", "hypothesis"): "leaves",
+}
 
 
 def verdicts_and_number(name, rows, context, number):
@@ -111,18 +118,24 @@ def test_the_verdict_on_each_row_is_that_of_the_metric(kind, data):
     golds, answers = GOLDS[kind]
     (name, intervention, part), number = data.draw(st.sampled_from([*ROWS.items()]))
     gold, y, y2 = (data.draw(st.sampled_from(each)) for each in (golds, [*answers, NO_LABEL], [*answers, NO_LABEL]))
-    settings = {"attentiveness": {"swap": ["premise"], "distractors": ["hypothesis"]}}
+    settings = {"attentiveness": {"swap": [["premise", "leaves"], ["hypothesis", "stays"]]}}
     settings["default_label"] = {"swap": ["premise"], "siblings": {"premise": "hypothesis"}}
     labels = tuple(answers) if KINDS[kind].has_labels else ()
     context = Context("d", labels=labels, default_label=DEFAULTS[kind], kind=KINDS[kind], own=settings.get(name, {}))
-    change = {"uid": "u", "intervention": intervention, "part": part, "y2": y2}
+    is_default = y == DEFAULTS[kind]  # the engine changes only eligible examples, or gives them no expectation
+    is_eligible = {"attentiveness": part == "hypothesis" or not is_default, "default_label": is_default}.get(name, True)
+    expects = EXPECTS.get((name, intervention, part), "") if is_eligible else ""
+    change = {"uid": "u", "intervention": intervention, "part": part, "y2": y2, "gold2": gold, "expects": expects}
     rows = made_rows.make({"u": (gold, y)}, [change] * (intervention != "base"))
     if (name, kind) == ("accuracy", "span"):
         name, number = "answers", number.replace("accuracy", "exact_match")
     is_null = intervention == "null"  # flips are over the rows of the null control, of which the page shows the flips
     rows = rows.filter(np.array(rows["intervention"].to_pylist()) == "null") if is_null else rows
     found, value = verdicts_and_number(name, rows, context, number)
-    assert found == ([0.0] * (value == 1) if is_null else [] if value is None else [value])
+    if is_null:
+        assert found == [0.0] * (value == 1 and NO_LABEL not in (y, y2))  # a flip to or from a missing answer has none
+    else:
+        assert found == ([] if value is None else [value])
 
 
 @given(st.lists(st.sampled_from([(0.6, 0.3, 0.1), (0.3, 0.4, 0.3), (0.1, 0.3, 0.6)]), min_size=2, max_size=2))
@@ -140,3 +153,38 @@ def test_in_natural_logic_two_classes_decide(p):
         context = Context("d", labels=labels, own={"data": "d"})
         found, value = verdicts_and_number("natural_logic", rows, context, f"natural_logic/d/{number}")
         assert found == [value if which in ("I0", "I1") else 1 - value]
+
+
+def verdict_on(change, gold="neutral", y="cat", kind="classification"):
+    """The entry of the page about one change of an example."""
+    rows = made_rows.make({"u": (gold, y)}, [{"uid": "u", **change}])
+    own = {"swap": [["premise", "leaves"], ["hypothesis", "stays"]]}
+    context = Context("d", labels=(), default_label=DEFAULTS[kind], kind=KINDS[kind], own=own)
+    (entry,) = sampled({"attentiveness": (rows, written_results.about(rows, context))}, 0).rows
+    return entry
+
+
+@pytest.mark.parametrize(("kind", "gold"), [("text", "cat"), ("span", '["cat"]')])
+@pytest.mark.parametrize(("y2", "verdict"), [("cat", 1), ("dog", 0)])
+def test_an_answer_that_a_distractor_does_not_change_is_no_failure(kind, gold, y2, verdict):
+    entry = verdict_on({"part": "hypothesis", "expects": "stays", "y2": y2}, gold, kind=kind)
+    assert (entry["verdict"], entry["changed"]) == (verdict, not verdict)
+
+
+def test_a_swap_that_leads_to_another_wrong_span_is_a_change_and_a_failure():
+    """The model gives an answer about a passage that has none, but another one than before."""
+    for y2, verdict, is_changed in (("dog", 0, True), ("The cat.", 0, False), ("", 1, True)):
+        entry = verdict_on({"y2": y2}, '["cat"]', kind="span")
+        assert (entry["verdict"], entry["changed"]) == (verdict, is_changed)
+
+
+@pytest.mark.parametrize("y", ["neutral", "cat"])
+def test_a_change_has_a_verdict_if_and_only_if_the_engine_gave_it_an_expectation(y):
+    """Whatever the answer before it: it may be the default label if the most probable label is another."""
+    assert verdict_on({"y2": "dog", "expects": ""}, y=y)["verdict"] is None
+    assert verdict_on({"y2": "dog", "expects": "leaves"}, y=y)["verdict"] == 1
+
+
+@pytest.mark.parametrize("answers", [{"y": NO_LABEL, "y2": "cat"}, {"y": "cat", "y2": NO_LABEL}])
+def test_a_change_with_a_missing_answer_has_no_verdict(answers):
+    assert verdict_on({**answers, "expects": "leaves"})["verdict"] is None

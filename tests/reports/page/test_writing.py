@@ -20,6 +20,7 @@ from heedful.metrics import METRICS
 from heedful.records import Measurement, MetricName, read_json, write_json
 from heedful.records.storage.results import EPOCHS, as_plain
 from heedful.reports.flags import FLAGS, warnings
+from heedful.reports.lines import lines_of
 from heedful.reports.page import writing
 from heedful.reports.page.about import abouts
 from heedful.reports.page.made import without_places
@@ -28,6 +29,7 @@ from heedful.reports.page.writing import REPORT, write_page
 import paged_runs
 import written_results
 from paged_runs import LABELS, Page
+from registered import CLASSES
 
 ENCODER = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": written_results.MINILM}}
 PLANTED = {"class_path": "heedful.datamodules.Planted", "init_args": {"name": "d"}}
@@ -72,15 +74,15 @@ def percents(m):
 def test_each_number_and_its_place_on_a_scale_are_those_of_the_results(folder, text):
     results = read_json(folder / "results.json")
     page = Page(text)
-    lines = {line["metric"]: line for line in results["display"]["lines"]}
+    lines = {line.metric: line for line in lines_of(results)}
     assert page.lines.keys() == lines.keys()
     checked = 0
     for name, line in lines.items():
         m = results["metrics"][name]
         ((label, value, interval, _, n),) = page.lines[name]
-        assert label.startswith(line["label"])
+        assert label.startswith(line.label)
         assert n == f"{m['n']:,}"
-        if m["value"] is not None and line.get("unit", "percent") == "percent" and "few_examples" not in m["flags"]:
+        if m["value"] is not None and line.unit == "percent" and "few_examples" not in m["flags"]:
             assert (value, interval) == percents(m)
             checked += 1
     assert checked > 8
@@ -277,7 +279,8 @@ def test_the_command_writes_a_page_and_rescore_writes_it_again(tmp_path, capsys)
 
 
 def test_each_evaluation_and_each_flag_has_its_words():
-    assert abouts().keys() == EVALUATIONS.keys() == METRICS.keys()
+    assert EVALUATIONS.keys() == METRICS.keys()
+    assert abouts().keys() == CLASSES
     for about in abouts().values():
         for words in (about.title, about.question, about.reading, about.limits):
             assert words
