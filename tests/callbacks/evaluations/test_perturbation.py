@@ -420,7 +420,7 @@ def test_a_perturbation_of_a_notebook_is_in_memory(tiny_bert, tmp_path):
         heedful.load_data("planted", n_validation=12, n_train=8),
         evaluations=["accuracy", cell],
         output=tmp_path / "out",
-        trainer={"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False},
+        trainer={"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1},
     )
     text = (tmp_path / "out" / "config.yaml").read_text()
     assert "(in memory)" in text
