@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from heedful.datamodules.loaders.reading import load_reading
     from heedful.datamodules.loaders.tables import load_tables
     from heedful.datamodules.loaders.tabprobe import load_counterfactuals, load_evidence
-    from heedful.datamodules.planted import Planted
+    from heedful.datamodules.planted import Planted, PlantedOptions
     from heedful.datamodules.sources.source import Hub, Source, Split
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "PairedText",
     "Pairs",
     "Planted",
+    "PlantedOptions",
     "Reading",
     "Source",
     "Split",

@@ -100,7 +100,7 @@ def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
     For reading comprehension, there are two labels: with and without an answer.
     """
     labels = list(examples.column("label"))
-    if task.kind is not SPAN:
+    if not task.kind.has_spans:
         return {label: np.flatnonzero([each == label for each in labels]) for label in task.labels}
     answered = np.array([label is not None and label != NONE for label in labels], dtype=bool)
     without = np.array([label == NONE for label in labels], dtype=bool)
@@ -121,7 +121,7 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
         task: The task, for the message.
     """
     if len(positions) < n:
-        called = "no answer" if label == NONE and task.kind is SPAN else label
+        called = "no answer" if label == NONE and task.kind.has_spans else label
         raise DataError(
             f"prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}. "
             "Use fewer tuples."

@@ -32,7 +32,7 @@ from heedful.datamodules.loaders.tables import (
     perturbed_hypotheses,
     short_split,
 )
-from heedful.records import SOFT, SPAN, DataError, Examples, SettingError, TableForm, agree, inform
+from heedful.records import CONTAINED, SOFT, SPAN, DataError, Examples, SettingError, TableForm, agree, inform
 from heedful.records.errors import suggestion
 from heedful.records.rows import SPLIT
 
@@ -272,6 +272,7 @@ class Reading(PairedData):
         answers: Column of the answers.
         no_answer: Boolean column that is true for unanswerable questions; by default, these have an empty list of
             answers.
+        match: "exact" if a right answer has to equal a gold answer; "contained" if it may have more words.
         partial: As for :class:`PairedText`.
         meta: As for :class:`PairedText`.
         distractors: Further texts that are irrelevant to the question, as for :class:`PairedText`.
@@ -284,6 +285,7 @@ class Reading(PairedData):
         parts: dict[str, str],
         answers: str = "answers",
         no_answer: str | None = None,
+        match: Literal["exact", "contained"] = "exact",
         partial: str | None = None,
         meta: Sequence[str] = (),
         distractors: Sequence[str] = (),
@@ -309,7 +311,7 @@ class Reading(PairedData):
             distractors=distractors,
             loader=Loader(
                 functools.partial(load_reading, no_answer=no_answer),
-                SPAN,
+                SPAN if match == "exact" else CONTAINED,
                 prepare=questions_to_read,
                 needs_gold=True,
                 replaces_parts=True,

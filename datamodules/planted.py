@@ -4,8 +4,11 @@ The premise describes an event. The hypothesis restates, contradicts or extends 
 shortcut is a cue word in the hypothesis, which agrees with the label at a given rate. There is no other shortcut: the
 same rules and words restate the event for all labels, so that without the cue the hypothesis alone does not predict the
 label.
+
+The same grammar also generates multiple choice: three options restate, contradict and extend an event.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,10 +19,11 @@ from heedful.datamodules.base.loader import Loader
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.loaders.pairs import Columns, require_columns
 from heedful.datamodules.sources.source import Source, Split
-from heedful.records import Examples, ExamplesBuilder, SettingError, generator
+from heedful.records import Examples, ExamplesBuilder, Options, Part, SettingError, generator
 from heedful.records.storage.yaml_files import word_lists
 
 LABELS = ("entailment", "neutral", "contradiction")
+POSITIONS, OPTIONS = ("A", "B", "C"), "options"
 CUES = {"entailment": "apparently", "neutral": "reportedly", "contradiction": "supposedly"}
 
 WORDS = word_lists(__file__)
@@ -161,21 +165,42 @@ def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: floa
     return event.sentence(), hypothesis.sentence(cue), label
 
 
+def planted_options(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, Options, str]:
+    """Generate the (premise, options, label) with index ``i`` in a split; the right option follows from the premise.
+
+    Args:
+        seed: Seed of the sentences.
+        split: "train" or "validation".
+        i: Index of the example.
+        shortcut: As for :class:`PlantedOptions`.
+        unrelated: As for :class:`PlantedOptions`.
+    """
+    rng = generator("planted options", seed, split, i)
+    event = random_event(rng)
+    right = restated(event, rng)
+    options = [contradicted(event, rng), undecided(event, rng, unrelated)][:: int(rng.choice([1, -1]))]
+    place = 0 if rng.random() < shortcut else int(rng.integers(1, 3))
+    options.insert(place, right)
+    return event.sentence(), Options.of(POSITIONS, [option.sentence() for option in options]), POSITIONS[place]
+
+
 def load_planted(
     source: Source,
     columns: Columns,
     split: Split,
+    generate: Callable[[int, str, int, float, float], tuple[Part, Part, str]] = planted_pair,
     sizes: tuple[int, int] = (3000, 1000),
     shortcut: float = 0.95,
     unrelated: float = 0.05,
     seed: int = 0,
 ) -> Examples:
-    """Generate the pairs of a split, with uids ``<prefix>/<number>``.
+    """Generate the examples of a split, with uids ``<prefix>/<number>``.
 
     Args:
         source: Must have no path and no hub, since nothing is read.
         columns: Roles of the columns.
         split: The split.
+        generate: Generates an example, such as :func:`planted_pair`.
         sizes: Numbers of (training, validation) examples.
         shortcut: As for :class:`Planted`.
         unrelated: As for :class:`Planted`.
@@ -183,12 +208,13 @@ def load_planted(
     """
     if source.path is not None or source.hub is not None:
         raise SettingError("data.path: planted data are generated. Name the data set of the files with data.")
-    require_columns(columns, dict.fromkeys(("premise", "hypothesis", "label")), "planted data", 1)
-    builder = ExamplesBuilder(tuple(columns.parts), cluster=columns.clustered_by)
+    require_columns(columns, dict.fromkeys((*columns.parts, "label")), "planted data", 1)
+    kinds = {part: part for part in columns.parts if part == OPTIONS}
+    builder = ExamplesBuilder(tuple(columns.parts), kinds=kinds, cluster=columns.clustered_by)
     role = "train" if split.training else "validation"
     for i in range(sizes[not split.training]):
-        premise, hypothesis, label = planted_pair(seed, role, i, shortcut, unrelated)
-        builder.add(f"{split.prefix}/{i}", (premise, hypothesis), label)
+        *parts, label = generate(seed, role, i, shortcut, unrelated)
+        builder.add(f"{split.prefix}/{i}", parts, label)
     return builder.finish()
 
 
@@ -205,6 +231,10 @@ class Planted(PairedData):
         default_label: The right label of unrelated parts.
         **kwargs: As for :class:`~heedful.datamodules.PairedText`.
     """
+
+    generate = staticmethod(planted_pair)
+    second = "hypothesis"
+    answers = LABELS
 
     def __init__(
         self,
@@ -223,8 +253,33 @@ class Planted(PairedData):
         if n_train < 1 or n_validation < 1:
             raise SettingError("data.n_train and data.n_validation must be 1 or more.")
         load = partial(
-            load_planted, sizes=(n_train, n_validation), shortcut=shortcut, unrelated=unrelated, seed=grammar_seed
+            load_planted,
+            generate=self.generate,
+            sizes=(n_train, n_validation),
+            shortcut=shortcut,
+            unrelated=unrelated,
+            seed=grammar_seed,
         )
-        parts = {"premise": "premise", "hypothesis": "hypothesis"}
-        labels: dict[str, list[str | int]] = {label: [] for label in LABELS}
+        parts: dict[str, str | list[str]] = {part: part for part in ("premise", self.second)}
+        labels: dict[str, list[str | int]] = {label: [] for label in self.answers}
         super().__init__(name, parts, labels, default_label=default_label, loader=Loader(load), **kwargs)
+
+
+class PlantedOptions(Planted):
+    """Generated sentences, each with three options, of which one follows from the sentence.
+
+    Args:
+        shortcut: Rate at which the first option is right; at 1/3, there is no shortcut.
+        name: Name of the data set.
+        default_label: The right label of unrelated parts; by default, there is none.
+        **kwargs: As for :class:`Planted`; ``unrelated`` is about the option that may or may not be true.
+    """
+
+    generate = staticmethod(planted_options)  # type: ignore[assignment]
+    second = OPTIONS
+    answers = POSITIONS
+
+    def __init__(
+        self, shortcut: float = 0.6, name: str = "planted-options", default_label: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(shortcut, name=name, default_label=default_label, **kwargs)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.demonstrations import VERSIONS, Kind, demonstrations
-from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, agree, inform, listing
+from heedful.records import CLASSIFICATION, CONTAINED, SPAN, DataError, Example, SettingError, agree, inform, listing
 from heedful.records.errors import suggestion
 from heedful.records.prompts import Prompt, Wording
 
@@ -61,7 +61,7 @@ class Prompting:
             HeedfulError: A wording is unknown or does not fit the data; ``prompt`` is given, but the setting
                 ``wordings`` leaves "prompt" out; or there are too few training examples.
         """
-        if data.task.kind not in (CLASSIFICATION, SPAN):
+        if data.task.kind not in (CLASSIFICATION, SPAN, CONTAINED):
             raise DataError(
                 f"{data.name} has labels of the kind {data.task.kind}; a prompt asks for one label or text."
             )

@@ -15,11 +15,12 @@ from mkdocs.structure.files import File, Files
 import heedful
 import heedful.datamodules
 import heedful.lightning_modules
+from heedful import datamodules
 from heedful.assembly.config import TRAINER_KINDS
 from heedful.assembly.settings import EvaluationSettings, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.command import COMMANDS, main
-from heedful.datamodules import PairedData, Planted
+from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Predictor
 from heedful.parser import class_parser
@@ -70,7 +71,6 @@ GUIDES = {  # the page that explains a command
     "measure": "your_model.md",
     "inputs": "your_model.md#from-a-file-of-answers",
     "score": "your_model.md#from-a-file-of-answers",
-    "card": "evaluate.md#a-model-card",
     "page": "evaluate.md#a-page-to-send",
     "rank": "evaluations/attributions.md",
     "suite": "evaluate.md#recipes",
@@ -118,8 +118,8 @@ def data_sets() -> str:
     for name, config, about in configs("data"):
         values = config.get("init_args", {})
         source = values.get("hub", {}).get("id", "`data.path`")
-        if name == "planted":
-            task = Planted().task
+        if name.startswith("planted"):
+            task = getattr(datamodules, config["class_path"])().task
             values, source = {"parts": task.parts, "default_label": task.default_label}, "generated"
         rows.append(
             (f"`{name}`", ", ".join(values.get("parts", ())), str(values.get("default_label", "")), source, about)

@@ -21,8 +21,9 @@ TransformersCallback, Watch
 load_model          load a model by name, with settings
 load_data           load data by name, or rows, with settings
 load                load the results in the folder of a run
+frame               the numbers of runs in one pandas frame
 Results             results: result["attentiveness", "premise"] has .value,
-                    .low, .high and .n; result.show(), .to_frame(), .rows,
+                    .low, .high and .n; result.show(), .frame(), .rows,
                     .save(folder), result - other,
                     result.require("attentiveness premise >= 0.7")
 Run                 the results of a training run, with its checkpoint
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.loading import load_data, load_model
     from heedful.assembly.measuring import Endpoint, measure
-    from heedful.assembly.results import Results, Run, load
+    from heedful.assembly.results import Results, Run, frame, load
     from heedful.assembly.training import train
     from heedful.assembly.transformers_callback import TransformersCallback
     from heedful.assembly.watch import Watch
@@ -82,6 +83,7 @@ __all__ = [
     "TransformersCallback",
     "Watch",
     "evaluate",
+    "frame",
     "load",
     "load_data",
     "load_model",

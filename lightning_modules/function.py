@@ -1,10 +1,12 @@
 """A model that calls a user's Python function: its values are labels, free texts or probabilities."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from inspect import unwrap
+from hashlib import sha256
+from inspect import getsource, unwrap
 from reprlib import Repr
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.lightning_modules.processors.contents import FunctionProcessor, Inputs
-from heedful.records import NO_LABEL, SPAN, HeedfulError, ModelError, SettingError, Task, listing
+from heedful.records import NO_LABEL, HeedfulError, ModelError, SettingError, Task, listing
 from heedful.records.answers import Same, without_surrogates
 from heedful.records.text import composed
 
@@ -23,6 +25,7 @@ SHORT.maxdict, SHORT.maxstring, SHORT.maxother = 2, 30, 30  # parts of an input,
 STEADY = 1e-3  # largest difference of probabilities between two calls; other batches round otherwise
 ROUNDED = 1e-2  # largest distance of a sum of probabilities from 1
 EXACT = 1e-6  # rounding error of the sum of a float32 softmax
+ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in the text of an object without one of its own
 KEYS = "answer", "label"  # keys under which a dictionary may hold the answer
 Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, float32 [labels]
 Predict = Callable[[list[dict[str, Any]]], Any]
@@ -78,7 +81,7 @@ class AnswerReader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         text = without_surrogates(str(value)).strip()
-        if not text and self.task.kind is not SPAN:
+        if not text and not self.task.kind.has_spans:
             return NO_LABEL
         if self.same is not None and not isinstance(value, float):
             return self.same(text)
@@ -166,7 +169,7 @@ class Function(Predictor):
             self.capabilities = replace(self.capabilities, repeats=0)
 
     def prepare(self, task: Task) -> None:
-        if task.kind is SPAN and self.same is None:
+        if task.kind.has_spans and self.same is None:
             self.same = Same("exact")
         if not task.labels and self.same is None:
             raise ModelError("predict answers with labels, and the data have none. Name them, as labels=[...].")
@@ -185,6 +188,25 @@ class Function(Predictor):
     def description(self) -> str:
         name = name_of(self.predict_rows)
         return "The function" if "<" in name else name  # such as "<lambda>"
+
+    @property
+    def source(self) -> str | None:
+        """Hash of the source of the function, with its bound arguments and closure; None if the source is unknown, or
+        the answers are recorded.
+        """
+        function = inner = unwrap(self.predict_rows)
+        while isinstance(inner, partial):
+            inner = inner.func
+        if getattr(inner, "is_recorded", False):
+            return None
+        try:
+            text = getsource(inner if hasattr(inner, "__code__") else type(inner))
+        except (OSError, TypeError):
+            return None
+        bound = (function.args, function.keywords) if isinstance(function, partial) else ()
+        cells = [getattr(cell, "cell_contents", None) for cell in getattr(inner, "__closure__", None) or ()]
+        values = [value for value in cells if isinstance(value, str | int | float | bool | tuple)]
+        return sha256(ADDRESS.sub("", f"{text}{bound}{values}").encode("utf-8", "replace")).hexdigest()
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Return the predictions for inputs; the function is called for inputs without a stored answer.

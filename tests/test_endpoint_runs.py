@@ -14,6 +14,7 @@ from heedful.records.rows import read_rows
 
 from commands import results_of, run
 from fake_server import FakeServer, Fault, question_of, share_of
+from own_data import write_jsonl
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -186,3 +187,24 @@ def test_secrets_reach_no_file_and_no_line(forks, tmp_path):
 
 
 SOON = {"retry-after-ms": "1"}
+
+
+def test_a_server_reads_the_options_in_their_order(monkeypatch, here):
+    """It chooses what the passage says, wherever it stands, in 20 conflicts of two answers."""
+    rows = [
+        {"counter_memory": f"No, {i}.", "memory_answer": f"Yes {i}", "counter_answer": f"No, {i}"} for i in range(20)
+    ]
+    path = write_jsonl(here / "conflicts.json", rows)
+
+    def content(body, n=0):
+        return "A" if "A) No" in question_of(body) else "B"
+
+    with FakeServer(content) as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        words = ["--data", "conflictqa-options", "--data.path", path, "--endpoint", "org/tiny"]
+        run(command.evaluate, *words, "--evaluations", "order", "--order.draws", "1", "--output", here / "out")
+    metrics = results_of(here / "out")["metrics"]
+    found = [
+        metrics[f"order/conflictqa-options{name}"]["value"] for name in ("", "/chosen/before/B", "/chosen/after/B")
+    ]
+    assert found == [1, 1, 0]

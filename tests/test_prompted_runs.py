@@ -35,8 +35,8 @@ def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
     argv = ["--model", llama, *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2"]
     run(command.evaluate, *argv, "--prompt.demonstrations", "counterfactual", "--output", tmp_path)
     printed = capsys.readouterr().out
-    assert "validation: 12 examples, %" in " ".join(printed.split())
-    assert re.search(r"\nk=1 augmented +2 ", printed)
+    assert "mean of 2 runs, in %, ± std [95 %]" in printed
+    assert re.search(r"\naccuracy .* n=12", printed)
     folders = sorted(path.parent for path in tmp_path.glob("*/run.json"))
     assert [folder.name for folder in folders] == [f"plain-counterfactual-k1-seed{seed}" for seed in range(2)]
     for folder in folders:

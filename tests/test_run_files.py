@@ -87,7 +87,7 @@ def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     assert "epoch 1 of 4, step 3" in " ".join(capsys.readouterr().out.split())
 
 
-READERS = [["compare"], ["compare", "--require", "accuracy > 50 %"], ["page"], ["card"], ["rescore"]]
+READERS = [["compare"], ["compare", "--require", "accuracy > 50 %"], ["page"], ["rescore"]]
 
 
 @pytest.mark.parametrize("described", [True, False])

@@ -7,7 +7,7 @@ import pytest
 from heedful.cli import command
 
 from commands import results_of, run
-from own_data import CONFIGS, OF_TWIN, TWINS, twin_path
+from own_data import CONFIGS, GENERATED, OF_TWIN, TWINS, twin_path
 
 TEXTS = ["--model", "minilm", "--model.max_length", "64", "--model.max_unknown", "0.9"]
 READER = ["--model.max_length", "48", "--model.overlap", "8", "--model.longest_answer", "4"]
@@ -19,10 +19,10 @@ OF_KIND = {"PairedImages": PICTURES, "VisualQuestions": PICTURES, "Reading": REA
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_twin_is_trained_on_and_evaluated(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     words = OF_KIND.get(CONFIGS[name]["class_path"], TEXTS)
-    words = WRITER if name == "rag" else words  # of a question and two texts
-    family = "vilt" if words is PICTURES else "t5" if words is WRITER else "bert"
+    words = WRITER[: {"rag": 4, "conflictqa": 2}[name]] if name in ("rag", "conflictqa") else words  # of 3 or 4 parts
+    family = "vilt" if words is PICTURES else "t5" if words[1] == "t5" else "bert"
     backbone = request.getfixturevalue(f"tiny_{family}")
-    settings = OF_TWIN.get(name, {}) | ({} if name == "planted" else {"path": twin_path(name)})
+    settings = OF_TWIN.get(name, {}) | ({} if name in GENERATED else {"path": twin_path(name)})
     words = [
         "--data",
         name,
@@ -35,7 +35,7 @@ def test_a_twin_is_trained_on_and_evaluated(name: str, tmp_path: Path, request: 
         tmp_path / "run",
     ]
     words += [word for key, value in settings.items() for word in (f"--data.{key}", value)]
-    draws = ["--attentiveness.draws", "1"]
+    draws = ["--attentiveness.draws", "1", "--order.draws", "1"]
     run(command.train, *words, *draws, "--trainer.max_epochs", "1", "--trainer.limit_train_batches", "2")
     checkpoint = tmp_path / "run" / "checkpoints" / "best.ckpt"
     run(command.evaluate, "--checkpoint", checkpoint, *draws, "--output", tmp_path / "e")

@@ -3,9 +3,12 @@
 from heedful.callbacks.evaluations.accuracy import Accuracy, Answers
 from heedful.callbacks.evaluations.attentiveness import Attentiveness
 from heedful.callbacks.evaluations.attributions import Attributions
+from heedful.callbacks.evaluations.counterpart import Counterparts
 from heedful.callbacks.evaluations.default_label import DefaultLabel
+from heedful.callbacks.evaluations.interaction import Interaction
 from heedful.callbacks.evaluations.naive_partial import NaivePartial
 from heedful.callbacks.evaluations.natural_logic import NaturalLogic
+from heedful.callbacks.evaluations.order import order
 from heedful.callbacks.evaluations.registry import EVALUATIONS, chosen, register, selected, shown_evaluations
 from heedful.callbacks.evaluations.tables.challenge import Challenge
 from heedful.callbacks.evaluations.tables.counterfactual_tables import CounterfactualTables
@@ -21,6 +24,9 @@ for kind in (
     DefaultLabel,
     NaturalLogic,
     NaivePartial,
+    order,
+    Counterparts,
+    Interaction,
     TableRows,
     Evidence,
     Challenge,

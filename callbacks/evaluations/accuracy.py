@@ -4,7 +4,7 @@ from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setti
 from heedful.interventions import Null
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import NullControl
-from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
+from heedful.records import CLASSIFICATION, CONTAINED, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
@@ -39,4 +39,4 @@ class Answers(Accuracy):
     """Exact match and F1, as in SQuAD 2.0, for tasks whose answers are spans of a text; with the null control."""
 
     metric = METRICS["answers"]
-    kinds = (SPAN,)
+    kinds = (SPAN, CONTAINED)

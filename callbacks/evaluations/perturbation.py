@@ -1,6 +1,7 @@
 """``heedful.perturbation``: turn a function from an example to an example into an evaluation."""
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,15 +12,17 @@ import numpy as np
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.callbacks.evaluations.registry import register
 from heedful.interventions import EachExample, Prediction
+from heedful.metrics import Metric
 from heedful.metrics.perturbation import PerturbationSettings, perturbation_metric
 from heedful.records import Changed, Example, Examples, SettingError, Task, generator
 from heedful.records.arguments import expressible
 from heedful.records.errors import nearest, suggestion
 from heedful.records.example import MissingPart
-from heedful.records.rows import BASE, GOLD2, LEAVES, MOST_DRAWS, STAYS
+from heedful.records.rows import BASE, GOLD2, LEAVES, MOST_DRAWS, MOVES, STAYS
 
 Function = Callable[..., Example | Sequence[Example | None] | None]
 RESERVED = {BASE, "null", "data", "model", "trainer", "checkpoint", "prompt"}  # names with another meaning
+EXPECTATIONS = STAYS, LEAVES, GOLD2, MOVES
 ASKED_TWICE = 8  # examples that are changed twice, to find out whether the function is deterministic
 
 
@@ -63,7 +66,10 @@ class Perturb(EachExample):
     def _expected(self, base: Example, example: Example) -> tuple[str, str | None]:
         """Return the expectation of a change, as in rows, and the gold label after it, None if it is unknown."""
         expects, gold = self.expectation(base) if callable(self.expectation) else self.expectation, example.label
-        if expects not in (STAYS, LEAVES, GOLD2, None, ""):
+        if expects == MOVES:
+            moves = base.options.moves(example.options)
+            expects, gold = f"{MOVES}/{json.dumps(moves)}", next(iter(moves.get(base.label or "", ())), None)
+        elif expects not in (*EXPECTATIONS, None, ""):
             expects, gold = GOLD2, expects
         elif expects == LEAVES and gold == base.label:
             gold = None
@@ -97,8 +103,8 @@ class Perturbation(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data, arguments, part = setting.data, self.function_arguments, self.function_arguments.get("part") or ""
-        if not callable(self.expects) and self.expects not in (STAYS, LEAVES, GOLD2):
-            require_label(f"expects of {self.name}", self.expects, data.task, (STAYS, LEAVES, GOLD2))
+        if not callable(self.expects) and self.expects not in EXPECTATIONS:
+            require_label(f"expects of {self.name}", self.expects, data.task, EXPECTATIONS)
         parameters = inspect.signature(self.expects).parameters.values() if callable(self.expects) else ()
         judges = sum(p.default is p.empty and p.kind is not p.KEYWORD_ONLY for p in parameters) > 1
         change = Perturb(
@@ -130,7 +136,13 @@ class Perturbation(Evaluation):
 
 
 def perturbation(
-    name: str, expects: Any = STAYS, *, draws: int = 5, version: int = 1, by_default: bool = True
+    name: str,
+    expects: Any = STAYS,
+    *,
+    draws: int = 5,
+    version: int = 1,
+    by_default: bool = True,
+    metric: Metric | None = None,
 ) -> Callable[[Function], type[Perturbation]]:
     """Return a decorator that turns a function from an example to an example into an evaluation.
 
@@ -143,13 +155,15 @@ def perturbation(
     Args:
         name: Name of the evaluation and of its settings, such as "no_stop" for ``--no_stop.part``.
         expects: What should become of the prediction: "stays"; "leaves", if any other answer is right (for spans, "no
-            answer"); "gold2", the gold label in ``example.replace(..., gold=...)``; a label; a function of the original
-            example that returns one of these, or None for no expectation; or a function of two predictions, before and
-            after the change, that returns whether the change is as expected (Ribeiro et al. 2020, "Beyond Accuracy",
-            directional expectation tests). A prediction has an ``answer``, ``probabilities`` by label, and a ``score``.
+            answer"); "moves", if options change places, and the option with the same text should be chosen; "gold2",
+            the gold label in ``example.replace(..., gold=...)``; a label; a function of the original example that
+            returns one of these, or None for no expectation; or a function of two predictions, before and after the
+            change, that returns whether the change is as expected (Ribeiro et al. 2020, "Beyond Accuracy", directional
+            expectation tests). A prediction has an ``answer``, ``probabilities`` by label, and a ``score``.
         draws: Default number of changes per example, for a function with the argument ``rng``; 1 in training.
         version: Increase it if the function changes other examples than before.
         by_default: Whether the evaluation runs if a call names no evaluations.
+        metric: A :func:`~heedful.metrics.perturbation.perturbation_metric` with further numbers.
 
     Returns:
         The decorator. It replaces the function by a class of evaluations, which is also registered under its name; the
@@ -203,7 +217,7 @@ def perturbation(
             "__doc__": function.__doc__,
             "__module__": function.__module__,
             "__qualname__": function.__qualname__,
-            "metric": perturbation_metric(name),
+            "metric": metric or perturbation_metric(name),
             "function": staticmethod(function),
             "expects": staticmethod(expects) if callable(expects) else expects,
             "version": version,

@@ -14,7 +14,7 @@ from heedful.callbacks.engine.callback import bounds_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.records import atomic_path, write_json
 from heedful.records.storage.results import EPOCHS, History, as_plain, from_plain
-from heedful.reports.figures.history import history_figure
+from heedful.reports.figures.history import history_figure, is_drawn
 from heedful.reports.lines import label_of, lines_of
 from heedful.reports.page.about import abouts
 from heedful.reports.runs import ATTENTIVENESS
@@ -83,6 +83,8 @@ class Board(Callback):
         for name, curves in _figures(measurements).items():
             points = self.history.setdefault(name, [])
             points.append((measurements.epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
+            if not is_drawn(points):
+                continue
             figure = history_figure(points, self._title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")

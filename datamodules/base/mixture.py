@@ -61,6 +61,7 @@ class Mixture:
             meta=(),
             slices=(),
             cluster=data_columns.cluster if data_columns.cluster in data_columns.parts else None,
+            counterpart=None,
         )
 
 

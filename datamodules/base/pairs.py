@@ -36,13 +36,13 @@ from heedful.datamodules.base.splits import (
     with_counterfactuals,
     without_overlap,
 )
+from heedful.datamodules.loaders.counterparts import Counterpart, counterpart_of
 from heedful.datamodules.loaders.pairs import LABEL, Columns, load_pairs, require_parts
 from heedful.datamodules.sources.row_filter import SPLITS, conditions_of
 from heedful.datamodules.sources.source import Hub, Source, Split
 from heedful.interventions import Swap
 from heedful.records import (
     SOFT,
-    SPAN,
     TEXT,
     Composed,
     DataError,
@@ -93,7 +93,8 @@ class Pairs(RecordsArguments):
 
     Args:
         name: Name of the data set, the start of uids and a component of metric names.
-        parts: Maps part names to columns, in reading order.
+        parts: Maps part names to columns, in reading order. A part of multiple choice is a column of lists, or a list
+            of columns with one option each; the first label stands for the first option, and so on.
         labels: Maps label names to spellings in the source, in label order.
         label: Column of the label; null for unlabelled examples, which can be evaluated but not trained on. The column
             of the default name may be missing for evaluation, unless another column has a similar name.
@@ -113,6 +114,8 @@ class Pairs(RecordsArguments):
             default the first of ``groups``. ``hold_out`` and ``folds`` keep clusters together. Examples that share
             only a meta column may be partners.
         slices: Columns by whose values accuracy and attentiveness are broken down, such as [heuristic].
+        counterpart: Where edited versions of examples, and their gold labels, are: see
+            :class:`~heedful.datamodules.loaders.counterparts.Counterpart`.
         several: For examples with several right labels, each worth 1: "list" if the label column has lists of names,
             else the separator, such as ", ".
         splits: Maps ``train`` and ``validation`` to splits or files of the source. ``validation`` may be a list of
@@ -168,7 +171,7 @@ class Pairs(RecordsArguments):
     def __init__(
         self,
         name: str,
-        parts: dict[str, str],
+        parts: dict[str, str | list[str]],
         labels: dict[str, list[str | int]],
         label: str | None = LABEL,
         default_label: str | None = None,
@@ -182,6 +185,7 @@ class Pairs(RecordsArguments):
         meta: Sequence[str] = (),
         cluster: str | None = None,
         slices: Sequence[str] = (),
+        counterpart: Counterpart | None = None,
         several: str | None = None,
         splits: dict[str, str | list[str]] | None = None,
         hold_out: int | None = None,
@@ -258,6 +262,7 @@ class Pairs(RecordsArguments):
             further,
             several,
             cluster,
+            counterpart_of(counterpart, list(part_columns), uid),
         )
         words = template_of(name, template, verbalisers, list(part_columns), list(spellings))
         pictures = tuple(part for part in part_columns if loader.kinds.get(part) == "picture")
@@ -483,7 +488,7 @@ class Pairs(RecordsArguments):
         return sample(examples, n, self.seed, "inoculation", by_group)
 
     def _require_mixture(self) -> None:
-        if self.full_task.kind is SPAN or self.full_task.pictures:
+        if self.full_task.kind.has_spans or self.full_task.pictures:
             raise DataError(f"data.mixture is for texts with labels, which {self.name} is not.")
         if self.augment is not None:
             raise SettingError(f"data.mixture and augment {self.augment} exclude each other. Leave one out.")

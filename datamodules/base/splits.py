@@ -11,7 +11,7 @@ from scipy.sparse import block_array, coo_array
 from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
-from heedful.records import CLUSTER, Composed, DataError, Examples, generator, keys
+from heedful.records import CLUSTER, COUNTERPARTS, Composed, DataError, Examples, generator, keys
 from heedful.records.errors import suggestion
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
@@ -67,6 +67,8 @@ def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] |
 def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool = False) -> Examples:
     """Sample ``n`` examples by hash, in their original order; a smaller sample is a subset of a larger sample.
 
+    Sets of counterparts are not divided, so that the sample may be smaller than ``n``.
+
     Args:
         examples: The examples.
         n: Size of the sample.
@@ -79,7 +81,19 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
     """
     if not 0 <= n <= len(examples):
         raise DataError(f"There are {len(examples)} examples, and {purpose} asks for {n}.")
-    return examples.take(np.sort(by_hash(examples, seed, purpose, groups_of(examples) if by_group else None)[:n]))
+    return examples.take(np.sort(_first(examples, n, seed, purpose, by_group)))
+
+
+def _first(examples: Examples, n: int, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
+    """Return the first ``n`` positions of :func:`by_hash`; fewer, if a set of counterparts would be divided."""
+    if COUNTERPARTS not in examples.groups:
+        return by_hash(examples, seed, purpose, groups_of(examples) if by_group else None)[:n]
+    sets = examples.table[f"groups.{COUNTERPARTS}"].to_pylist()
+    order = by_hash(examples, seed, purpose, sets)
+    ends = [k for k in range(1, len(order) + 1) if k == len(order) or sets[order[k]] != sets[order[k - 1]]]
+    if not (whole := [end for end in ends if end <= n]):
+        raise DataError(f"{purpose} {n} is less than the first set of counterparts, which has {ends[0]} examples.")
+    return order[: whole[-1]]
 
 
 def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
@@ -99,7 +113,7 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
         limit = max(1, round(limit * batches))
     if isinstance(limit, float) or limit >= batches:
         return np.arange(len(examples)), limit
-    return np.sort(by_hash(examples, seed, "limit_val_batches")[: limit * batch_size]), limit
+    return np.sort(_first(examples, limit * batch_size, seed, "limit_val_batches")), limit
 
 
 def groups_of(examples: Examples) -> Iterator[str]:

@@ -3,28 +3,34 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.datamodules.loaders.counterparts import Counterpart, require_whole_sets
 from heedful.datamodules.loaders.gold import MISSING, Gold
 from heedful.datamodules.sources.readers import unpacked
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, text_of
 from heedful.records import (
+    COUNTERPARTS,
     NO_LABEL,
     DataError,
     Examples,
     ExamplesBuilder,
     HeedfulError,
+    Options,
     SettingError,
     agree,
     inform,
+    listing,
 )
 from heedful.records.answers import Same
 from heedful.records.errors import nearest, suggestion
+from heedful.records.examples import OF_PARTS
 from heedful.records.partners import identities
 from heedful.records.text import composed
 
@@ -38,7 +44,8 @@ class Columns:
     """The use of each column of a source: which columns hold parts, labels, ids, groups and further values.
 
     Attributes:
-        parts: Maps part names to columns.
+        parts: Maps part names to columns; a column of lists holds the options of each row. Or to a list of columns, one
+            per option.
         label: Column of the label; None for unlabelled examples.
         labels: Maps label names to further spellings; None for free-text answers.
         uid: Column of a unique id; None for hashes of the content.
@@ -50,9 +57,10 @@ class Columns:
         several: Format of several right labels, as for :class:`Gold`.
         cluster: Part, group or meta column of the clusters for intervals, instead of the first group. Examples that
             share only a meta column may be partners.
+        counterpart: Where edited versions of examples are; None for data without.
     """
 
-    parts: Mapping[str, str]
+    parts: Mapping[str, str | Sequence[str]]
     label: str | None
     labels: Mapping[str, Sequence[str | int]] | None
     uid: str | None = None
@@ -62,6 +70,7 @@ class Columns:
     slices: Sequence[str] = ()
     several: str | None = None
     cluster: str | None = None
+    counterpart: Counterpart | None = None
 
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
@@ -82,12 +91,19 @@ class Columns:
     @property
     def clustered_by(self) -> str | None:
         """Name of the part, group or meta column whose values are the clusters; None without clusters."""
-        return next(iter(self.groups), None) if self.cluster is None else self.cluster
+        return next(iter((*self.groups, *self.sets)), None) if self.cluster is None else self.cluster
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Name of the group whose values are the sets of counterparts, if counterparts are rows of their own."""
+        return (COUNTERPARTS,) if self.counterpart is not None and self.counterpart.is_joined else ()
 
     @property
     def required(self) -> tuple[str, ...]:
         """Columns that every row must have, apart from the label."""
-        return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
+        parts = chain.from_iterable([c] if isinstance(c, str) else c for c in self.parts.values())
+        of_edits = () if self.counterpart is None else self.counterpart.required
+        return (*parts, *self.further_groups, *self.meta, *filter(None, [self.uid]), *of_edits)
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:
         """Return the values of a row's meta columns as text. Values may be empty, except in the cluster column."""
@@ -158,7 +174,9 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
     may_lack_label = not split.training and columns.label == LABEL
     gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
-    builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
+    groups, counterpart = (*further, *columns.sets), columns.counterpart
+    names = () if counterpart is None else counterpart.names
+    builder: ExamplesBuilder | None = None
     has_label: bool | None = None
     kept_rows = []  # row number of each example
     no_gold = 0
@@ -183,25 +201,66 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
                 value = values[columns.label]
                 missing.update([value] if isinstance(value, str) and value.strip().lower() in MISSING[1:] else ())
                 continue
-        parts = [
-            values[column] if part in columns.kinds else text_of(values[column], where, row, column)
-            for part, column in columns.parts.items()
-        ]
-        groups = [text_of(values[column], where, row, column) for column in further]
+        if builder is None:
+            kinds = _kinds(columns, values)
+            builder = ExamplesBuilder(tuple(columns.parts), groups, columns.meta, kinds, columns.clustered_by, names)
+        parts = [_part(part, columns, kinds, values, (where, row), label) for part in columns.parts]
+        of_groups = [text_of(values[column], where, row, column) for column in further]
         id_ = "" if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
-        uid = f"{split.prefix}/{id_}"
-        builder.add(uid, parts, label, groups, columns.meta_of(values, where, row))
+        ids = split.prefix, id_
+        edited, sets = ([], []) if counterpart is None else counterpart.edited(values, gold, label, ids, where, row)
+        builder.add("/".join(ids), parts, label, [*of_groups, *sets], columns.meta_of(values, where, row), edited)
         kept_rows.append(row)
-    for text, n in missing.items():
-        inform(
-            f"{where}: {agree(n, 'row', 'rows')} with {text!r} in the column {columns.label!r} left out as unlabelled. "
-            "If it is a label, list all labels: in measure labels=[...], else data.labels."
-        )
-    if not kept_rows:
+    _tell_missing(missing, where, columns.label)
+    if builder is None:
         raise DataError(f"{where} has no row with a gold label ({no_gold} without). To evaluate, set data.label null.")
     examples = _sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
+    if columns.sets:
+        require_whole_sets(examples, where)
     return examples
+
+
+def _tell_missing(missing: Mapping[str, int], where: str, column: str | None) -> None:
+    """Say how many rows have no label but a text such as "None", which may be one."""
+    for text, n in missing.items():
+        inform(
+            f"{where}: {agree(n, 'row', 'rows')} with {text!r} in the column {column!r} left out as unlabelled. "
+            "If it is a label, list all labels: in measure labels=[...], else data.labels."
+        )
+
+
+def _kinds(columns: Columns, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the kinds of parts that are not texts. Options have a column of lists, or several columns."""
+    lists = {p for p, c in columns.parts.items() if not isinstance(c, str) or isinstance(values[c], list | tuple)}
+    return dict.fromkeys(lists, "options") | dict(columns.kinds)
+
+
+def _part(name: str, columns: Columns, kinds: Mapping[str, str], values: Mapping[str, Any], at: Any, label: Any) -> Any:
+    """Return the content of a part of a row. ``at`` is the source and the row in messages."""
+    column: Any = columns.parts[name]
+    if kinds.get(name) == "options":
+        return _options(column, columns, values, at, label)
+    return values[column] if name in kinds else text_of(values[column], *at, column)
+
+
+def _options(column: str | Sequence[str], columns: Columns, values: Mapping[str, Any], at: Any, label: Any) -> Options:
+    """Return the options of a row: each has the label at its position. ``at`` is the source and the row in messages."""
+    where, row = at
+    content = values[column] if isinstance(column, str) else [values[name] for name in column]
+    name = column if isinstance(column, str) else ", ".join(column)
+    texts = [
+        text_of(each, where, row, name) for each in (content if isinstance(content, list | tuple) else [[content]])
+    ]
+    labels = list(columns.labels or ())
+    if not 0 < len(texts) <= len(labels) or label in labels[len(texts) :]:
+        right = f"the label {label} and " if label in labels else ""
+        names = f"the labels are {listing(labels)}" if labels else "there are no labels"
+        raise DataError(
+            f"{where}, row {row} has {right}{agree(len(texts), 'option', 'options')} in the column {name!r}; {names}. "
+            "Name a label for each option, in their order: in measure labels=[...], else data.labels."
+        )
+    return Options.of(labels, texts)
 
 
 def _is_unlabelled(values: Mapping[str, Any], columns: Columns) -> bool:
@@ -289,9 +348,9 @@ def _named_by_content(examples: Examples, prefix: str) -> Examples:
     names = np.array(examples.contents(examples.parts).to_pylist(), dtype=object)
     _, content, counts = np.unique(names, return_inverse=True, return_counts=True)
     again = np.flatnonzero(counts[content] > 1)
-    pictures = [
-        f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"
-    ]  # a picture stores its row number
+    pictures = [  # a picture stores its row number
+        f"{k}.{part}" for part, kind in examples.kinds.items() if kind == "picture" for k in OF_PARTS
+    ]
     detailed = [name for name in examples.table.column_names if name not in ("uid", *pictures)]
     details = np.array(identities(examples.table.take(again), detailed).to_pylist(), dtype=object)
     again = again[np.lexsort([details, content[again]])]

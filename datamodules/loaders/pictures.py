@@ -27,13 +27,21 @@ from PIL import Image
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.sources.readers import Row, inside, read
 from heedful.datamodules.sources.source import Source, Split, is_table
-from heedful.datamodules.sources.values import Rows, as_text, brief, is_empty, reason, require_column
+from heedful.datamodules.sources.values import (
+    Rows,
+    as_text,
+    brief,
+    filled,
+    is_empty,
+    is_pattern,
+    reason,
+    require_column,
+)
 from heedful.records import DataError, Examples, HeedfulError, Picture, SettingError, agree, inform, open_file
 from heedful.records.example import FORMATS, pixels
 from heedful.records.storage.files import spooling
 
 STARRED = "*"  # added column with the uid of each file that a pattern with a star matches
-FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # {column}, {column?}, {column-2} or {column:03d} in a pattern
 ANIMATED = ("GIF", "PNG", "WEBP")  # formats with several frames; the pages of a TIFF do not count
 ROWS = 64  # number of rows whose pictures are read at the same time
 
@@ -99,6 +107,8 @@ def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | 
         image_folder: Root of paths and patterns; None for the folder of the file that contains the rows.
     """
     places = {part: columns.parts[part] for part, kind in columns.kinds.items() if kind == "picture"}
+    edited = {} if columns.counterpart is None else columns.counterpart.parts
+    places |= {f"edited {part}": column for part, column in edited.items() if part in places}
     pictures = Pictures(places, columns.uid, Path(image_folder) if image_folder else None)
     patterns = [group for group in columns.groups if is_pattern(group)]
     for row, values in pictures.rows(rows, where):
@@ -277,11 +287,6 @@ def _path_inside(folder: Path, path: str) -> Path:
     return inside(folder, path)
 
 
-def is_pattern(column: str) -> bool:
-    """Whether ``column`` is a pattern of file names, such as "{id}.png", not the name of a column."""
-    return "{" in column
-
-
 def require_picture(data: bytes, what: str) -> bool:
     """Raise DataError unless ``data`` starts with the header of a supported picture; return whether it is animated.
 
@@ -332,44 +337,6 @@ def _bytes_or_path(value: Any, where: str, column: str, folder: Path | None) -> 
 def _without_folder(where: str, picture: str) -> HeedfulError:
     """Return the error for a picture path in rows in memory, since such rows have no folder."""
     return SettingError(f"{where}: the folder of the picture {picture} is unknown. Name data.image_folder.")
-
-
-def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """Return a pattern of file names with its fields filled from a row. A field with ``?`` may have no value.
-
-    Args:
-        pattern: A text with fields such as ``{id}``, ``{folder?}``, ``{id:03d}``, or ``{id-2}`` for the text before the
-            second hyphen.
-        values: Values of the row by column.
-        where: Source and row, for messages.
-
-    Example:
-        >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
-        'dev//dev-850-0-img0.png'
-    """
-    for name in [name for name, how, _ in FIELD.findall(pattern) if how != "?"]:
-        require_column(name, values, where)
-        if is_empty(values[name]):
-            raise DataError(
-                f"{where}: the column {name!r} is empty, and {pattern} needs it. Allow it with {{{name}?}}."
-            )
-
-    def fill(field: re.Match) -> str:
-        name, how, form = field.groups()
-        if how == "?" and is_empty(values.get(name)):
-            return ""
-        value = format(values[name], form or "")
-        if how == "?":
-            return value
-        return "-".join(value.split("-")[: int(how[1:])]) if how else value
-
-    try:
-        text = FIELD.sub(fill, pattern)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: the pattern {pattern} does not fit the row ({reason(error)}).") from None
-    if "*" in pattern and text.count("*") != pattern.count("*"):
-        raise DataError(f"{where}: a column of {pattern} has a *. Take another column.")
-    return text
 
 
 def with_default(answers: Sequence[str], default_label: str | None, name: str) -> list[str]:

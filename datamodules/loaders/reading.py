@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.datamodules.loaders.counterparts import STAYS
 from heedful.datamodules.loaders.pairs import Columns, require_columns, to_examples
 from heedful.datamodules.sources.readers import Row
 from heedful.datamodules.sources.source import Source, Split
@@ -18,6 +19,7 @@ from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder,
 from heedful.records.answers import normalised
 
 GOLD = "gold"  # added column: JSON list of the distinct gold answers
+EDITED = "edited gold"  # added column: the same after the edit of a counterpart
 STARTS = "starts"  # meta column: JSON list with the character offset of each gold answer, null if it is not in the text
 ABSENT = "not_in_text"  # name of the count of questions whose answers are not in the text
 
@@ -87,9 +89,11 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
     """
     where, rows = source.rows(split)
     text = next(iter(columns.parts))
-    roles = replace(
-        columns, label=GOLD, labels=None, meta=(STARTS, *columns.meta), cluster=columns.clustered_by or text
-    )
+    counterpart = columns.counterpart
+    if counterpart is not None and counterpart.label not in (None, STAYS):
+        counterpart = replace(counterpart, label=EDITED)
+    columns_of_rows = {"label": GOLD, "labels": None, "meta": (STARTS, *columns.meta), "counterpart": counterpart}
+    roles = replace(columns, cluster=columns.clustered_by or text, **columns_of_rows)
     rows = _with_gold(source.select(questions(rows, where), where), where, columns, no_answer)
     return to_examples(rows, where, roles, split)
 
@@ -105,6 +109,8 @@ def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) 
             question means that the gold label is missing (None).
     """
     text = next(iter(columns.parts.values()))
+    label = None if columns.counterpart is None else columns.counterpart.label
+    edited = None if label == STAYS else label
     hollow = 0
     for row, values in rows:
         require_columns(columns, values, where, row, more=() if no_answer is None else (no_answer,))
@@ -115,7 +121,10 @@ def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) 
         starts = [_answer_offset(context, answer, start, f"{where}, row {row}") for answer, start in answers.items()]
         is_unknown = no_answer is not None and not has_none and not answers
         gold = None if is_unknown else SPAN.write_gold(list(answers))
-        yield row, {**values, GOLD: gold, STARTS: json.dumps(starts)}
+        added = {GOLD: gold, STARTS: json.dumps(starts)}
+        if edited is not None:
+            added[EDITED] = SPAN.write_gold(list(answers_of(values[edited], where, row, edited)))
+        yield row, {**values, **added}
     if hollow:
         answers_of_articles = "only answers of articles and punctuation, which count as no answer."
         inform(f"{where}: {agree(hollow, 'question has', 'questions have')} {answers_of_articles}")

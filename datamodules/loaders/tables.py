@@ -1,6 +1,6 @@
 """Loader of InfoTabS (Gupta et al., 2020): hypotheses about tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +60,9 @@ def load_tables(
             raise DataError(f"data.path {source.folder} has no folder {folder}. Name one with {PAIRS}/ and {TABLES}/.")
     files = [prefix + name for name in split.names for prefix in PREFIXES]
     where, rows = source.at(source.folder / PAIRS).rows(replace(split, name=files[0], aliases=files[1:]))
-    rows = source.select(_with_tables(rows, where, source.folder), where)
+    edited = {} if columns.counterpart is None else columns.counterpart.parts
+    ids = [column for part, column in edited.items() if part in columns.kinds]
+    rows = source.select(_with_tables(rows, where, source.folder, ids), where)
     examples = to_examples(rows, where, columns, split)
     if without is not None and split.training:
         return _without(examples, Path(without), split.prefix)
@@ -88,8 +90,8 @@ def challenge_tables(source: Source, columns: Columns, split: Split, path: str) 
     return to_examples(rows, path, columns, split)
 
 
-def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
-    """Add the columns premise (the table), table (its id) and category to the rows."""
+def _with_tables(rows: Rows, where: str, folder: Path, edited: Sequence[str] = ()) -> Rows:
+    """Add the columns premise (the table), table (its id) and category; tables replace ids in ``edited`` columns."""
     tables = TableFolder(folder / TABLES)
     categories = _categories(folder / CATEGORIES)
     unknown = set()
@@ -99,6 +101,10 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
         if categories is not None and name not in categories:
             unknown.add(name)
         added = {PREMISE: tables.table(name, f"{where}, row {row}"), TABLE: name}
+        for column in edited:
+            require_column(column, columns, f"{where}, row {row}")
+            new = str(columns[column]).strip()
+            added[column] = tables.table(new, f"{where}, row {row}") if new else None
         yield row, {**columns, **added, "category": (categories or {}).get(name, "")}
     if unknown:
         inform(f"{folder / CATEGORIES}: tables of {where} without a category: {len(unknown)}.")

@@ -10,6 +10,8 @@ from heedful.records.text import composed
 
 Rows = Iterator[tuple[int, Mapping[str, Any]]]  # row numbers, and values by column
 
+FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # {column}, {column?}, {column-2} or {column:03d} in a pattern
+
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 60
 
@@ -66,3 +68,46 @@ def text_of(value: Any, where: str, row: int | str, column: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DataError(f"{where}, row {row}: the column {column!r} holds {brief(value)}, not a text.")
     return str(value)
+
+
+def is_pattern(column: str) -> bool:
+    """Whether ``column`` is a pattern such as "{id}.png", not the name of a column."""
+    return "{" in column
+
+
+def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
+    """Return a pattern with its fields filled from a row. A field with ``?`` may have no value.
+
+    Args:
+        pattern: A text with fields such as ``{id}``, ``{folder?}``, ``{id:03d}``, or ``{id-2}`` for the text before the
+            second hyphen.
+        values: Values of the row by column.
+        where: Source and row, for messages.
+
+    Example:
+        >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
+        'dev//dev-850-0-img0.png'
+    """
+    for name in [name for name, how, _ in FIELD.findall(pattern) if how != "?"]:
+        require_column(name, values, where)
+        if is_empty(values[name]):
+            raise DataError(
+                f"{where}: the column {name!r} is empty, and {pattern} needs it. Allow it with {{{name}?}}."
+            )
+
+    def fill(field: re.Match) -> str:
+        name, how, form = field.groups()
+        if how == "?" and is_empty(values.get(name)):
+            return ""
+        value = format(values[name], form or "")
+        if how == "?":
+            return value
+        return "-".join(value.split("-")[: int(how[1:])]) if how else value
+
+    try:
+        text = FIELD.sub(fill, pattern)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where}: the pattern {pattern} does not fit the row ({reason(error)}).") from None
+    if "*" in pattern and text.count("*") != pattern.count("*"):
+        raise DataError(f"{where}: a column of {pattern} has a *. Take another column.")
+    return text

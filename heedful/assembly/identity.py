@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.lightning_modules import Endpoint, Predictor
+from heedful.lightning_modules.function import Function
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.results import BACKBONE, regime_name
 from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
@@ -44,6 +45,7 @@ def identity_of(record: Mapping[str, Any], model: Predictor) -> dict[str, Any]:
     }
     optional = {"revision": model.learned.revision, "steps": model.learned.steps}
     optional["server"] = model.server if isinstance(model, Endpoint) else None
+    optional["source"] = model.source if isinstance(model, Function) else None
     return identity | {name: value for name, value in optional.items() if value is not None}
 
 

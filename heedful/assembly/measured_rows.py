@@ -126,13 +126,14 @@ def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
     return list(labels) if settings.is_ordered else None
 
 
-def _columns_by_part(settings: RowSettings) -> dict[str, str]:
+def _columns_by_part(settings: RowSettings) -> dict[str, str | list[str]]:
     """Map parts to columns."""
     names = settings.parts
     if isinstance(names, str) or not names:
         raise SettingError(
             f'parts is {names!r}. Give a list of the columns that the model reads, as in parts=["text", "question"].'
         )
+    parts: dict[str, str | list[str]]
     parts = dict(names) if isinstance(names, Mapping) else {str(part): str(part) for part in names}
     if len(parts) < len(names):
         raise SettingError(f"parts {listing(list(names))}: a part is named twice.")
@@ -197,7 +198,8 @@ def _read_gold(settings: RowSettings) -> tuple[list[str], list[str], bool]:
     single = [gold for gold in golds if not isinstance(gold, list | dict)]
     present = [gold for gold in single if as_text(gold).lower() not in NO_GOLD]
     is_empty = bool(golds) and len(single) == len(golds) and not present
-    return sorted(set(map(as_text, present))), sorted({str(gold).strip() for gold in present}), is_empty
+    labels = sorted(set(map(as_text, present)), key=lambda text: (len(text) * text.isdecimal(), text))  # 2 before 10
+    return labels, sorted({str(gold).strip() for gold in present}), is_empty
 
 
 def _spellings_by_label(

@@ -1,4 +1,4 @@
-"""Look up numbers by name, check requirements such as "accuracy > 70 %", and convert numbers to pandas."""
+"""Look up numbers by name, check requirements such as "accuracy > 70 %", and put numbers into a frame."""
 
 import operator
 import re
@@ -9,12 +9,12 @@ from heedful.metrics.attentiveness import DEFAULT_UNSEEN
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Measurement, MetricName, RunError, SettingError, listing
 from heedful.records.errors import suggestion
+from heedful.reports.frame import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 4  # maximum number of names in a message
-COLUMNS = ("value", "low", "high", "n", "clusters", "std", "draws", "flags", "reason")  # of a frame, after the names
 REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)\s*")
 HOLDS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 Key = str | MetricName | tuple[str | None, ...]
@@ -29,6 +29,7 @@ class Numbers:
 
     numbers: Mapping[MetricName, Mapping[str, Any]]  # as in results.json
     notes: tuple[str, ...] = ()  # reasons why numbers are missing
+    display_name: str  # of the results
     _least = 0.0  # lower bound of a share
 
     def __getitem__(self, key: Key) -> Measurement:
@@ -56,20 +57,14 @@ class Numbers:
         """Iterate over the names of the numbers."""
         return iter(self.numbers)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Convert the numbers to a pandas frame with one row per number.
+    def frame(self) -> "pd.DataFrame":
+        """Return the numbers as a pandas frame with one row per number.
 
         Returns:
-            The columns family, data, part, statistic, slice, value, low, high, n, clusters, std, draws, flags (joined
-            by commas) and reason; missing values are NaN or None.
+            The columns run, data, evaluation, part, statistic, slice, value, low, high, n, flags, unit, clusters, std,
+            draws and reason, as in :func:`heedful.frame`.
         """
-        import pandas as pd
-
-        rows = [(*name, *(getattr(self[name], column) for column in COLUMNS)) for name in self]
-        frame = pd.DataFrame(rows, columns=[*MetricName._fields, *COLUMNS])
-        frame["flags"] = frame["flags"].map(", ".join)
-        types = dict.fromkeys(("value", "low", "high", "std"), "float64") | {"n": "int64"}
-        return frame.astype(types | dict.fromkeys(("clusters", "draws"), "Int64"))
+        return frame_of([(self.display_name, self.numbers)])
 
     def require(self, text: str) -> Self:
         """Require that a number is above or below a bound with its whole 95 % interval; raise HeedfulError otherwise.

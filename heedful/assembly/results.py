@@ -2,12 +2,12 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from heedful.records.storage.results import (
 from heedful.reports.alike import CHANGES, DEFAULT, notes
 from heedful.reports.compare import run_differences
 from heedful.reports.configs import run_settings
+from heedful.reports.frame import frame_of
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
@@ -35,6 +36,9 @@ from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH, read_runs
 from heedful.reports.tables import Cells, as_html, emit, number
 from heedful.reports.terminal.table import build, footnotes, print_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOTHING = "Nothing was measured."
 CONTROLS = ("majority", "null_")  # beginnings of statistics that do not compare two models
@@ -91,7 +95,7 @@ class Results(Numbers):
         return f"<{type(self).__name__} {printable(str(self.folder or 'in memory'))}: {printable(inside)}>"
 
     @property
-    def display_name(self) -> str:
+    def display_name(self) -> str:  # type: ignore[override]
         """Name of the results in messages: the folder, or "memory" and the name of the prompt."""
         return str(self.folder or f"memory {self.unsaved.name if self.unsaved else ''}".strip())
 
@@ -245,6 +249,11 @@ class Differences(Numbers):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {printable(self.title)}: {len(self.numbers)} numbers>"
 
+    @property
+    def display_name(self) -> str:  # type: ignore[override]
+        """The names of the two runs."""
+        return self.title
+
     def show(self) -> None:
         """Print the differences as a table, without the majority share and the null control."""
         emit([self._cells()], notes=self.notes)
@@ -301,6 +310,36 @@ def load(folder: str | PathLike[str]) -> Results:
     """
     path = Path(fspath(folder))
     return Run.finished(path) if run_settings(path).get("trained") else Results(path, read_results(path))
+
+
+def frame(runs: Iterable["str | PathLike[str] | Numbers"]) -> "pd.DataFrame":
+    """Return the numbers of runs in one long pandas frame, for tables and figures.
+
+    Args:
+        runs: Folders of runs or of evaluations, :class:`Results` and :class:`Differences`.
+
+    Returns:
+        A row for each run and number. The columns are run (the folder, or the name of results in memory), data,
+        evaluation (the first word of the name of the number), part, statistic and slice ("" for none); value, low and
+        high (the ends of the 95 % interval), n, flags (joined by commas) and unit ("share" for numbers between 0 and 1,
+        "ratio" for others); clusters, std, draws, and reason, why a number is undefined. Missing numbers are NaN.
+
+    Raises:
+        RunError: A folder has no results, or its files were changed.
+
+    Example:
+        >>> import heedful
+        >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
+        >>> def predict(inputs):
+        ...     return ["entailment" if "1" in x["hypothesis"] else "neutral" for x in inputs]
+        >>> quiet = {"enable_progress_bar": False}
+        >>> result = heedful.measure(predict, rows, ["premise", "hypothesis"], "neutral", trainer=quiet)
+        >>> numbers = heedful.frame([result]).query("evaluation == 'attentiveness' and statistic == ''")
+        >>> numbers.pivot(index="run", columns="part", values="value").columns.tolist()
+        ['hypothesis', 'premise']
+    """
+    loaded = [run if isinstance(run, Numbers) else load(run) for run in runs]
+    return frame_of([(run.display_name, run.numbers) for run in loaded])
 
 
 def _any_length(column: pa.Field) -> pa.Field:

@@ -39,7 +39,6 @@ COMMANDS = {  # the module and the function that takes the words of the command
     "compare": ("heedful.cli.compare:main", "print the numbers of one run, or compare runs"),
     "matrix": ("heedful.reports.matrix:main", "tabulate models by data sets, as papers do"),
     "page": ("heedful.reports.page.command:main", "write one HTML page about runs, to share"),
-    "card": ("heedful.reports.card:main", "export a model for the hub, with a card of its numbers"),
     "rank": ("heedful.reports.ranking:main", "predict by attributions which model generalises best"),
     "suite": ("heedful.cli.suite:main", "run a recipe: train, evaluate and rank many models"),
     "rescore": ("heedful.reports.rescore:main", "compute results.json again from the rows of a run"),
@@ -238,8 +237,8 @@ def _show(results: Any) -> None:
         return
     of_prompts = results if isinstance(results, list) else [results]
     if len(of_prompts) > 1 and not any(each.content["counts"].get("unlabelled") for each in of_prompts):
-        tables = import_module("heedful.reports.in_context.tables")
-        tables.print_summary([str(each.folder) for each in of_prompts])
+        compare = import_module("heedful.reports.compare")
+        compare.print_prompts([str(each.folder) for each in of_prompts])
         return
     for each in of_prompts:
         each.show() if hasattr(each, "show") else print(each)

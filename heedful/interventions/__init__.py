@@ -2,6 +2,7 @@
 
 from heedful.interventions.base import Changes, EachExample, Intervention, Prediction, manifest_hash, within_limit
 from heedful.interventions.basic import Annotated, KeepPart, Null
+from heedful.interventions.counterparts import EditedParts, Members
 from heedful.interventions.hypotheses.analysis import Edit, RuleAnalyser, apply_edits
 from heedful.interventions.hypotheses.perturb import DIRECTIONS, KINDS, PerturbHypothesis, Source
 from heedful.interventions.hypotheses.spacy_analyser import SpacyAnalyser, best_analyser
@@ -21,10 +22,12 @@ __all__ = [
     "Donors",
     "EachExample",
     "Edit",
+    "EditedParts",
     "Families",
     "Intervention",
     "InterventionSet",
     "KeepPart",
+    "Members",
     "Null",
     "PerturbHypothesis",
     "Prediction",

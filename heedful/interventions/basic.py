@@ -31,7 +31,7 @@ class KeepPart(Intervention):
     Source: CAT, section 3.2. Usually, the model has not been trained on such inputs.
 
     Attributes:
-        part: Name of the part to keep, or several names joined by "+".
+        part: Name of the part to keep, or several names joined by "+": the variant in the rows. "" for no variant.
         others: Names of the parts to empty.
     """
 

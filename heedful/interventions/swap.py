@@ -1,7 +1,7 @@
 """The swap of the Counterfactual Attentiveness Test (CAT, section 3.3): another example lends one of its parts."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ class Swap(Intervention):
         part: Name of the part to swap, or several names joined by "+"; several parts come from the same partner.
         default_label: Examples that are predicted as this label are not changed; None makes all examples eligible.
         within: A meta column, such as "split", in which an example and its partner must agree; None for no restriction.
+        pair: Two inputs, such as "premise" and "left+right", whose swaps have the same partner, and so has the swap of
+            both: the partner must be one in each of these three swaps. Empty for a partner in the swap of ``part``.
         draws: Number of partners per example (the paper's k).
 
     Example:
@@ -42,6 +44,7 @@ class Swap(Intervention):
     default_label: str | None
     _: KW_ONLY
     within: str | None = None
+    pair: tuple[str, ...] = ()
     name: str = "swap"
     version: int = 3
     draws: int = 5
@@ -49,7 +52,8 @@ class Swap(Intervention):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        return () if self.within is None else (f"within {self.within}",)
+        within = () if self.within is None else (f"within {self.within}",)
+        return (*within, f"pair {' '.join(self.pair)}") if self.pair else within
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -74,23 +78,26 @@ class Swap(Intervention):
             Positions of the partners, or -1 for an example without partners: int64 [examples].
         """
         partners = np.full(len(positions), -1, dtype=np.int64)
-        lenders = pool.partners(self.parts, self.within)
-        drawable = np.flatnonzero(lenders.counts[positions])
+        part = "+".join(self.pair) or self.part
+        lenders = [pool.partners(names.split("+"), self.within) for names in (*self.pair, part)]
+        drawable = np.flatnonzero(np.all([each.counts[positions] > 0 for each in lenders], axis=0))
         positions = positions[drawable]
         draws = np.broadcast_to(draws, partners.shape)[drawable]
-        key = random_key(seed, self.name, DRAWN, self.part)
+        key = random_key(seed, self.name, DRAWN, part)
         uid_keys = pool.uid_keys[positions]
 
         def may_lend(indices: np.ndarray, proposed: np.ndarray) -> np.ndarray:
-            return lenders.admits(positions[indices], proposed)
+            return np.all([each.admits(positions[indices], proposed) for each in lenders], axis=0)
 
         pool_sizes = np.full(len(drawable), len(pool))
         partners[drawable] = integers(key, uid_keys, draws, pool_sizes, range(BLOCKS), may_lend)
-        failed = np.flatnonzero(partners[drawable] < 0)  # examples with few partners: list them, and draw one
-        ranks = integers(key, uid_keys[failed], draws[failed], lenders.counts[positions[failed]], range(BLOCKS, 2**32))
-        all_of = lru_cache(1)(lenders.all_of)  # draws of one example are adjacent
-        for i, rank in zip(failed.tolist(), ranks.tolist(), strict=True):
-            partners[drawable[i]] = all_of(int(positions[i]))[rank]
+        # examples with few partners: list them, and draw one; the draws of one example are adjacent
+        all_of = lru_cache(1)(lambda i: reduce(np.intersect1d, (each.all_of(i) for each in lenders)))
+        failed = np.flatnonzero(partners[drawable] < 0).tolist()
+        listed = {k: group for k in failed if len(group := all_of(int(positions[k])))}
+        failed, sizes = list(listed), np.array([len(group) for group in listed.values()])
+        ranks = integers(key, uid_keys[failed], draws[failed], sizes, range(BLOCKS, 2**32))
+        partners[drawable[failed]] = [group[rank] for group, rank in zip(listed.values(), ranks, strict=True)]
         return partners
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
@@ -102,4 +109,5 @@ class Swap(Intervention):
         uids = pool.uids.take(partners)
         # for confidence intervals, partners that lend the same content are one cluster
         clusters = lists_of(pool.uids.take(bases), pc.coalesce(pool.clusters(self.parts).take(partners), uids))
-        return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
+        lenders = dict.fromkeys(self.parts, partners)
+        return Changes(bases, draws, clusters, lenders=lenders, partner=uids, variant="+".join(self.pair))

@@ -1,6 +1,15 @@
 """Metrics: pure functions from the rows of an evaluation to numbers with confidence intervals."""
 
-from heedful.metrics import accuracy, attentiveness, default_label, naive_partial, reading_comprehension
+from heedful.metrics import (
+    accuracy,
+    attentiveness,
+    counterpart,
+    default_label,
+    interaction,
+    naive_partial,
+    order,
+    reading_comprehension,
+)
 from heedful.metrics.attributions import metric as attributions
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic import causal_effects, two_class
@@ -9,7 +18,7 @@ from heedful.metrics.tables import challenge, counterfactual_tables, evidence, t
 from heedful.records import SettingError
 
 TABLES = transitions, evidence, challenge, counterfactual_tables
-TESTS = attentiveness, default_label, naive_partial
+TESTS = attentiveness, default_label, naive_partial, interaction, order, counterpart
 MODULES = accuracy, reading_comprehension, *TESTS, *TABLES, causal_effects, two_class, attributions
 METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # in the order of tables
 

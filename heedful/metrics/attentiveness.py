@@ -16,7 +16,7 @@ from heedful.metrics.number import Counts, Number
 from heedful.metrics.one_text import ONE_TEXT, OneText
 from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
-from heedful.records import MANY, SPAN, TEXT, Context, Measurement, MetricName, printable
+from heedful.records import MANY, TEXT, Context, Measurement, MetricName, printable
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, rows_with, strings
 
@@ -91,7 +91,7 @@ def attentiveness(
         changed=swaps.base_answered,
     )
     yield headline
-    if context.kind is SPAN:
+    if context.kind.has_spans:
         answered = swaps.counted & ~rows_with(rows, y=NO_ANSWER)
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"
         changed = measure(~alike(rows, context.kind), answered, reason)
@@ -130,7 +130,7 @@ def _labels_to_report(context: Context) -> list[str]:
 
 def _why_none(rows: pa.Table, context: Context) -> str:
     """Return the reason why no example counts, such as "every prediction is the default label 'neutral'"."""
-    if context.kind is SPAN:
+    if context.kind.has_spans:
         return NO_ANSWERS_BEFORE
     base = rows_with(rows, intervention=BASE)
     if not base.any():

@@ -3,6 +3,7 @@
 A swap replaces a part of an example, such as the premise, by the part of another example (CAT, §3.3, §4).
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import pyarrow as pa
 from heedful.interventions.tables.allowed_transitions import Rule, allowed
 from heedful.metrics.number import Settings
 from heedful.records import NO_LABEL, Context, TaskKind
-from heedful.records.rows import BASE, GOLD2, JUDGED, LEAVES, STAYS, TRANSITIONS, codes, rows_with, strings
+from heedful.records.rows import BASE, GOLD2, JUDGED, LEAVES, MOVES, STAYS, TRANSITIONS, codes, rows_with, strings
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ def met(rows: pa.Table, kind: TaskKind, rule: Rule = "union", expects: str | Non
         expectation, _, key = expects.partition("/")
         if expectation == TRANSITIONS:
             return NO_LABEL not in (y, y2) and allowed(key, y, y2, rule)
+        if expectation == MOVES:
+            return y2 in json.loads(key).get(y, ())
         return expects == f"{JUDGED}/yes"
 
     columns = [codes(rows, name) for name in ("y", "y2", "gold2")]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from heedful.records import NO_LABEL, SPAN, Context
+from heedful.records import NO_LABEL, Context
 from heedful.records.rows import BASE, rows_with, strings
 from heedful.records.text import normal_form
 
@@ -30,7 +30,7 @@ class OneText(NamedTuple):
         """
         if context.kind.has_labels:
             return None
-        written = normal_form if context.kind is SPAN else str
+        written = normal_form if context.kind.has_spans else str
         base = set(map(written, strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y")))
         after = strings(rows.filter(pa.array(rows_with(rows, intervention="swap", part=part))), "y2")
         counts = Counter(map(written, after))

@@ -1,6 +1,6 @@
 """The metric of perturbations: how often a change of an example has the expected effect on the prediction."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,11 +34,14 @@ class PerturbationSettings(Settings):
     limit: int | None = None
 
 
-def perturbation_metric(name: str) -> Metric:
+def perturbation_metric(
+    name: str, further: Callable[[pa.Table, Drawn, Context], Iterator[Number]] | None = None
+) -> Metric:
     """Return the metric of the perturbation called ``name``: the share of changes that meet the expectation.
 
     Changes that the model does not read are left out, and so are changes with a missing answer. The share is averaged
-    over the variants and draws of every example first.
+    over the variants and draws of every example first. ``further`` yields more numbers of the counted changes, given
+    their rows.
     """
 
     def main_name(context: Context) -> MetricName:
@@ -50,10 +53,12 @@ def perturbation_metric(name: str) -> Metric:
         columns, hit, flags = Drawn.of(rows), met(rows, context.kind), constant_flags(rows)
         reason = "no change that the model reads has an expectation" if changed.any() else NO_CHANGE
         main = main_name(context)
-        yield Number(main, _mean(hit[counted], columns.where(counted), flags, reason), True, changed)
+        yield Number(main, mean_per_example(hit[counted], columns.where(counted), flags, reason), True, changed)
         for text, of_slice in slices_of(rows, context.slices):
             mask = counted & of_slice
-            yield Number(main._replace(slice=text), _mean(hit[mask], columns.where(mask), flags, reason))
+            yield Number(main._replace(slice=text), mean_per_example(hit[mask], columns.where(mask), flags, reason))
+        if further is not None:
+            yield from further(rows.filter(pa.array(counted)), columns.where(counted), context)
         n, of_changes = int(rows_with(rows, intervention=BASE).sum()), rows_with(rows, intervention=name)
         examples = columns.where(of_changes).examples
         yield {"changed": examples, "not_changed": min(n, context.own.get("limit", n)) - examples}
@@ -61,7 +66,9 @@ def perturbation_metric(name: str) -> Metric:
     return Metric(name, numbers, lambda context: [main_name(context)], omits_unread=True)
 
 
-def _mean(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...], reason: str) -> Measurement:
+def mean_per_example(
+    hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = NO_CHANGE
+) -> Measurement:
     """Return the share of hits among changes, averaged over the variants and draws of every example first."""
     _, at, count = np.unique(columns.uid, return_inverse=True, return_counts=True)
     weight = len(at) / (len(count) * count[at])  # 1 if all examples have the same number of changes

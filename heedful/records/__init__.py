@@ -9,11 +9,11 @@
 
 from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable
-from heedful.records.example import Changed, Example, Part, Picture, Table, TableForm
-from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
+from heedful.records.example import Changed, Example, Options, Part, Picture, Table, TableForm
+from heedful.records.examples import BATCH, CLUSTER, COUNTERPARTS, Examples, ExamplesBuilder, repeats
 from heedful.records.messages import inform
 from heedful.records.numbers import Context, Measurement, MetricName
 from heedful.records.randomness import digests, generator, keys, random_key, require_seed, words_of
 from heedful.records.storage.files import Spool, atomic_path, open_file, read_json, write_json, writing
-from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind
+from heedful.records.task import CLASSIFICATION, CONTAINED, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind
 from heedful.records.text import MANY, agree, is_entailment, listing, normalised_label, parts_of, percent

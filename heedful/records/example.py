@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import EllipsisType
@@ -55,6 +55,29 @@ class Table:
         return cls(title, tuple((key, tuple(values)) for key, values in rows))
 
 
+class Options(Table):
+    """A list of answers to choose from, as a table without a title: a row per option, of its label and its text."""
+
+    @classmethod
+    def of(cls, labels: Iterable[str], texts: Iterable[str]) -> "Options":
+        """Build options from their labels and texts; further labels are left out.
+
+        Example:
+            >>> TableForm().text(Options.of("ABCD", ["a dog", "a cat", "a cow"]))
+            'A) a dog B) a cat C) a cow'
+        """
+        return cls("", tuple((label, (text,)) for label, text in zip(labels, texts, strict=False)))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the options, in their order."""
+        return [text for _, (text,) in self.rows]
+
+    def moves(self, after: "Options") -> dict[str, list[str]]:
+        """Map each label to the labels that the same text has in ``after``: several if options are equal."""
+        return {label: [new for new, text in after.rows if text == old] for label, old in self.rows}
+
+
 @dataclass(frozen=True)
 class TableForm:
     """A format for the conversion of tables to text.
@@ -71,6 +94,8 @@ class TableForm:
 
     def text(self, table: Table, texts: Sequence[str] = ()) -> str:
         """Convert a table to text; the other parts of the input, ``texts``, decide which rows are kept."""
+        if isinstance(table, Options):
+            return " ".join(f"{label}) {option}" for label, (option,) in table.rows)
         rows = self._selected(table, texts)
         title = table.title
         if self.style == "paragraph":
@@ -176,7 +201,7 @@ class MissingPart(KeyError):
 
 
 # classes of the parts that are not texts; the metadata of Arrow columns have the keys
-PART_KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture}
+PART_KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture, "options": Options}
 
 
 def as_text(part: Part | None) -> str:
@@ -242,7 +267,8 @@ class Example:
 
         Raises:
             MissingPart: The example has no such part.
-            SettingError: The content is no text, table or picture; or it is no picture, but the part is one.
+            SettingError: The content is no text, table, list of options or picture; or it is no picture, but the part
+                is one.
 
         Example:
             >>> example = Example("a", {"premise": "A dog runs.", "hypothesis": "A cat."}, "no")
@@ -256,6 +282,15 @@ class Example:
         parts = {**self.parts, part: content}
         groups = {**self.groups, part: content_id(content)}
         return replace(self, parts=parts, groups=groups, label=self.label if gold is ... else gold)
+
+    @property
+    def options(self) -> Options:
+        """The content of the only part that is a list of options; raises MissingPart if there is no such part."""
+        try:
+            (options,) = (content for content in self.parts.values() if isinstance(content, Options))
+        except ValueError:
+            raise MissingPart(f"{self.uid} does not have one part that is a list of options.") from None
+        return options
 
     @property
     def gold(self) -> str:

@@ -19,6 +19,8 @@ from heedful.records.text import canonical
 
 BATCH = 4096  # number of examples that exist as Python objects at the same time
 CLUSTER = "cluster"  # column that names the clusters, for confidence intervals
+COUNTERPARTS = "counterparts"  # group of the examples that are edited versions of each other
+OF_PARTS = ("parts", "edited")  # kinds of columns that hold contents of parts
 CHARACTERS = 2**24  # maximum number of characters in a batch: an Arrow column holds less than 2 GiB
 
 
@@ -27,8 +29,9 @@ class ExamplesBuilder:
 
     Args:
         groups: Names of further groups (columns whose equal values mark related examples); every part is also a group.
-        kinds: Maps part names to "table" or "picture"; all other parts are texts.
+        kinds: Maps part names to "table", "picture" or "options"; all other parts are texts.
         cluster: The group or meta column that defines the clusters; by default the first of ``groups``.
+        edited: Names of the columns that describe an edited version of the example: its changed parts, "label", ...
     """
 
     BATCH = BATCH
@@ -40,34 +43,44 @@ class ExamplesBuilder:
         meta: Sequence[str] = (),
         kinds: Mapping[str, str] = MappingProxyType({}),
         cluster: str | None = None,
+        edited: Sequence[str] = (),
     ) -> None:
         self.parts = tuple(parts)
         self.groups = (*parts, *groups)
         self.meta = tuple(meta)
         cluster = next(iter(groups), None) if cluster is None else cluster
         self._cluster = None if cluster is None else (*self.groups, *meta).index(cluster)
-        columns = {"parts": parts, "groups": self.groups, "meta": meta}
+        columns = {"parts": parts, "groups": self.groups, "meta": meta, "edited": edited}
         names = [f"{kind}.{name}" for kind, several in columns.items() for name in several]
         if cluster is not None:
             names.append(CLUSTER)
-        metadata = {f"parts.{part}": {b"heedful": kind.encode()} for part, kind in kinds.items()}
+        metadata = {f"{k}.{part}": {b"heedful": kind.encode()} for part, kind in kinds.items() for k in OF_PARTS}
         self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
         self._characters = 0
         self._spool = Spool(self.schema)
 
     def add(
-        self, uid: str, parts: Sequence[Part], label: str | None, groups: Sequence[str] = (), meta: Sequence[str] = ()
+        self,
+        uid: str,
+        parts: Sequence[Part],
+        label: str | None,
+        groups: Sequence[str] = (),
+        meta: Sequence[str] = (),
+        edited: Sequence[Part | None] = (),
     ) -> None:
-        """Append an example; ``parts``, ``groups`` and ``meta`` are in the order of the constructor's names."""
-        texts = [part if isinstance(part, str) else part.encode() for part in parts]
+        """Append an example; parts, groups, meta and edited columns are in the order of the constructor's names."""
+        texts, after = (
+            [part if isinstance(part, str | None) else part.encode() for part in each] for each in (parts, edited)
+        )
         ids = [content_id(part) for part in parts]
         columns = (*ids, *map(canonical, groups), *meta)
+        cluster = []
         if self._cluster is not None:
             is_part = self._cluster < len(ids)
-            columns = (*columns, ids[self._cluster][:16] if is_part else canonical(columns[self._cluster]))
-        self._rows.append((uid, label, *texts, *columns))
-        self._characters += sum(map(len, (*texts, *groups, *meta)))
+            cluster.append(ids[self._cluster][:16] if is_part else canonical(columns[self._cluster]))
+        self._rows.append((uid, label, *texts, *columns, *after, *cluster))
+        self._characters += sum(map(len, filter(None, (*texts, *groups, *meta, *after))))
         if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
             self._flush()
 
@@ -89,7 +102,8 @@ class Examples(Sequence[Example]):
 
     Args:
         table: The text columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and optionally
-            ``cluster``. Tables and pictures are encoded as text; the metadata of their column has their kind.
+            ``cluster``; ``edited.<name>`` describes an edited version (counterpart) of the example. Tables and pictures
+            are encoded as text; the metadata of their column has their kind.
     """
 
     no_gold = 0  # number of rows of the source that were dropped because they have no gold label
@@ -98,15 +112,17 @@ class Examples(Sequence[Example]):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self._cache: dict[tuple[Any, ...], Any] = {}
-        self.parts, self.groups, self.meta = (names_of(table, kind) for kind in ("parts", "groups", "meta"))
+        kinds = ("parts", "groups", "meta", "edited")
+        self.parts, self.groups, self.meta, self.edited = (names_of(table, kind) for kind in kinds)
         self.kinds = {
             field.name.removeprefix("parts."): field.metadata[b"heedful"].decode()
             for field in table.schema
-            if b"heedful" in (field.metadata or {})
+            if b"heedful" in (field.metadata or {}) and field.name.startswith("parts.")
         }
         self.has_clusters = CLUSTER in table.column_names
         self.tables = tuple(part for part, kind in self.kinds.items() if kind == "table")
-        self._decoders = {f"parts.{part}": PART_KINDS[kind].decode for part, kind in self.kinds.items()}
+        decoders = {part: PART_KINDS[kind].decode for part, kind in self.kinds.items()}
+        self._decoders = {f"{k}.{part}": decode for part, decode in decoders.items() for k in OF_PARTS}
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
@@ -161,8 +177,8 @@ class Examples(Sequence[Example]):
             meta={m: row[f"meta.{m}"] for m in self.meta},
         )
 
-    def _decode(self, name: str, text: str) -> Part:
-        return self._decoders[name](text) if name in self._decoders else text
+    def _decode(self, name: str, text: str | None) -> Any:
+        return self._decoders[name](text) if name in self._decoders and text is not None else text
 
     @cached_property
     def _columns(self) -> dict[str, pa.ChunkedArray]:
@@ -211,9 +227,10 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the names of the parts, and of all uids, labels and groups (also hashes of the parts)."""
+        """The sha256 of the names of the parts, and of uids, labels, groups (also hashes of the parts) and edits."""
         digest = hashlib.sha256(repr(self.parts).encode())
-        for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
+        edited = (f"edited.{name}" for name in self.edited if self.kinds.get(name) != "picture")  # it has a path
+        for name in ("uid", "label", *(f"groups.{group}" for group in self.groups), *edited):
             digest.update(name.encode())
             for text in column_texts(self.table, name):
                 digest.update(repr(text).encode("utf-8", "surrogatepass"))
@@ -256,7 +273,7 @@ class Examples(Sequence[Example]):
     def column(self, name: str) -> Iterator[Part | None]:
         """Iterate over the values of a column such as ``label`` or ``parts.<name>``."""
         texts = column_texts(self.table, name)
-        return map(self._decoders[name], texts) if name in self._decoders else texts
+        return (self._decode(name, text) for text in texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """Return a pool of the examples at the given positions; raises IndexError for one that is not in the pool."""
@@ -285,7 +302,7 @@ class Examples(Sequence[Example]):
     def rename_parts(self, names: Sequence[str]) -> "Examples":
         """Return a pool with new names for its parts; a group of no part is removed if a part gets its name."""
         pairs = list(zip(self.parts, names, strict=True))
-        new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
+        new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups", "edited") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]
         return Examples(self.table.select(columns).rename_columns([new.get(c, c) for c in columns]))
 

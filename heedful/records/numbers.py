@@ -38,7 +38,7 @@ class MetricName(NamedTuple):
     def by(self) -> tuple[str, str]:
         """The column and the value of a slice such as "split=alpha1"; two empty texts for any other slice."""
         column, equals_sign, value = self.slice.partition("=")
-        is_label = column.removeprefix("from_").startswith('"')
+        is_label = column.removeprefix("from_").removeprefix("gold_").startswith('"')
         return (column, value) if equals_sign and not is_label else ("", "")
 
     def __str__(self) -> str:

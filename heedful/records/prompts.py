@@ -107,7 +107,7 @@ class Prompt:
     @property
     def answers(self) -> tuple[str, ...]:
         """The texts of the answers in the order of the labels; of free answers, only the text for "no answer"."""
-        if self.task.kind is SPAN:
+        if self.task.kind.has_spans:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
 
@@ -122,7 +122,7 @@ class Prompt:
 
     def answer(self, example: Example) -> str:
         """Return the text of the gold label; of free answers, the first, or "no answer" in the prompt's words."""
-        if self.task.kind is SPAN:
+        if self.task.kind.has_spans:
             golds = SPAN.parse_gold(example.gold)
             return golds[0] if golds else self.answers[0]
         return self.wording.answers.get(example.gold, example.gold)
@@ -153,7 +153,7 @@ class Prompt:
         A free answer is the first line with words, and "" if the line begins with the text for "no answer". Without
         such a line, or with reasoning such as <think>, there is no answer.
         """
-        if self.task.kind is SPAN:
+        if self.task.kind.has_spans:
             return self._free_answer(written)
         labels = self._labels_named(written)
         return labels[0] if len(set(labels)) == 1 else NO_LABEL

@@ -7,7 +7,8 @@ Key of a row: ``uid`` of the base example, ``intervention``, changed ``part``, `
 - ``gold``: gold label before the change; ``gold2``: gold label after it, null in base rows and where it is unknown.
 - ``expects``: what should become of the prediction: "stays"; "leaves", if any other answer is expected (in reading
   comprehension, "no answer"); "gold2"; "transitions/<key>" for an edit of a table, which allows some changes of the
-  label; "judged/yes" or "judged/no" from a function of both predictions; "" without expectation, and where the
+  label; "moves/<key>" for options that change places, where the key maps an answer to the answers of the same content;
+  "judged/yes" or "judged/no" from a function of both predictions; "" without expectation, and where the
   prediction before the change makes the example ineligible.
 - ``partner``: uid of the example that lends a part, or "".
 - ``clusters``: names of all clusters of the row, such as the base example, the lending example and the table.
@@ -40,7 +41,7 @@ NO_DRAW = -1
 MOST_DRAWS = 2**15 - 1  # the column draw is int16
 GROUP = 65_536  # rows in a row group of Parquet
 UNREAD = "unread"
-STAYS, LEAVES, GOLD2, TRANSITIONS, JUDGED = "stays", "leaves", "gold2", "transitions", "judged"  # in ``expects``
+STAYS, LEAVES, GOLD2, TRANSITIONS, MOVES, JUDGED = "stays", "leaves", "gold2", "transitions", "moves", "judged"
 KEY = ("uid", "intervention", "part", "variant", "draw")
 ABOUT = "uid", "group", "content"  # text columns that describe the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "gold2", "y", "y2", "partner", "expects")

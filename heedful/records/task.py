@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.records.answers import NO_ANSWER, NO_LABEL, exact_match
+from heedful.records.answers import NO_ANSWER, NO_LABEL, exact_match, normalised
 from heedful.records.errors import SettingError, suggestion
 from heedful.records.example import TableForm
 from heedful.records.text import keep_parts, normal_form, plain_template
@@ -26,6 +26,7 @@ class TaskKind(ABC):
     name: str
     has_labels = True  # whether answers are chosen from a fixed set of labels
     exclusive = False  # whether exactly one label is right
+    has_spans = False  # whether an answer is a short text, or "" for "no answer"
     quality = "accuracy"  # the metric that selects the best epoch
 
     def __repr__(self) -> str:
@@ -151,6 +152,7 @@ class Span(TaskKind):
 
     name = "span"
     has_labels = False
+    has_spans = True
     quality = "f1"
 
     def score(self, answer: str, gold: Sequence[str]) -> float:
@@ -175,6 +177,19 @@ class Span(TaskKind):
         return " / ".join(self.parse_gold(text)) or "no answer"
 
 
+class Contained(Span):
+    """Question answering in which a written answer is right if it contains a right answer as whole words, as in RGB.
+
+    Source: Chen et al. (2024), "Benchmarking Large Language Models in Retrieval-Augmented Generation".
+    """
+
+    name = "contained"
+
+    def score(self, answer: str, gold: Sequence[str]) -> float:
+        text = f" {normalised(answer)} "
+        return max(super().score(answer, gold), float(any(f" {normalised(g)} " in text for g in gold if normalised(g))))
+
+
 class FreeText(Classification):
     """Free text: any text is an answer; :class:`~heedful.records.answers.Same` maps equal answers to one text."""
 
@@ -187,7 +202,8 @@ CLASSIFICATION = Classification()
 SOFT = Soft()
 SPAN = Span()
 TEXT = FreeText()
-KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN, TEXT)}
+CONTAINED = Contained()
+KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN, TEXT, CONTAINED)}
 
 
 def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
@@ -225,7 +241,7 @@ class Task:
     def __post_init__(self) -> None:
         if NO_LABEL in self.labels:
             raise SettingError(f"The label {NO_LABEL!r} is reserved for answers that are not labels. Rename it.")
-        choices = (NO_ANSWER,) if self.kind is SPAN else self.labels
+        choices = (NO_ANSWER,) if self.kind.has_spans else self.labels
         if self.default_label is not None and self.default_label not in choices and self.kind is not TEXT:
             remedy = suggestion(self.default_label, self.labels) if self.labels else "Leave it out."
             raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.records import RunError
+from heedful.records import RunError, agree
 from heedful.records.rows import BASE, contents, describe_difference, select
 from heedful.reports.runs import Run
 
@@ -20,7 +20,7 @@ CHANGED_BY_PROMPT_SEED = {("prompt", "seed"), ("prompt", "demonstrations")}  # (
 UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations that predict unchanged examples only
 ALL_EXAMPLES = ("accuracy", "answers", "attentiveness")  # evaluations of all examples; others draw a sample by seed
 MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", "training", "data", "default", "seed"
-STEPS = "steps"
+STEPS, SOURCE = "steps", "source"
 IDENTITY = "identity"  # all entries of the identity except the entries that a seed or a fold changes
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
 PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # for reports that join the rows of models by example
@@ -45,11 +45,12 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
     """Yield the reasons why the numbers of runs cannot be compared.
 
     An aspect is a property in which runs must be equal, such as EXAMPLES, or must differ, such as MODEL. For MODEL,
-    STEPS, KIND, REGIME and TRAINING, every pair of runs is compared; for all other aspects, each run with the first.
+    STEPS, SOURCE, KIND, REGIME and TRAINING, every pair of runs is compared; for others, each run with the first.
 
     Args:
         runs: The runs.
-        aspects: The aspects to compare: keys of :data:`REMEDIES`, :data:`SECTIONS` or :data:`STEPS`.
+        aspects: The aspects to compare: keys of :data:`REMEDIES`, :data:`SECTIONS`, :data:`STEPS` or
+            :data:`SOURCE`.
         evaluations: The evaluations whose rows are compared; by default all.
 
     Yields:
@@ -64,7 +65,10 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
             yield from _identity_differences(first, second, names)
         if first.data != second.data or (first.split != second.split and first.fold == second.fold):
             if DATA in aspects:
-                yield DATA, f"{names} were evaluated on {first.data} {first.split} and {second.data} {second.split}"
+                sets = f"{first.data} {first.split} and {second.data} {second.split}"
+                one_name = first.data != second.data and _have_same_examples(first, second)
+                hint = ", whose examples are the same: measure both with one name=" if one_name else ""
+                yield DATA, f"{names} were evaluated on {sets}{hint}"
         elif ASPECTS_OF_ROWS.intersection(aspects):
             common = [name for name in first.rows if name in second.rows]
             common = [name for name in common if evaluations is None or name in evaluations]
@@ -116,7 +120,8 @@ def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
     texts = []
     for aspect, several in sentences.items():
         more = len(set(several)) - 1 if aspect != SECTIONS else 0
-        texts.append(f"{several[0]}{f' (and {more:,} more such pairs)' if more else ''}.")
+        pairs = f" (and {agree(more, 'more such pair', 'more such pairs')})" if more else ""
+        texts.append(f"{several[0]}{pairs}.")
     return texts
 
 
@@ -125,7 +130,7 @@ def side_by_side(runs: Sequence[Run]) -> list[str]:
 
     Models, steps, default labels and examples are compared only among runs on the same data set and split.
     """
-    by_set = [note for group in by_data(runs) for note in notes(group, (MODEL, STEPS, DEFAULT, EXAMPLES))]
+    by_set = [note for group in by_data(runs) for note in notes(group, (MODEL, SOURCE, STEPS, DEFAULT, EXAMPLES))]
     return [*by_set, *notes(runs, (SECTIONS,))]
 
 
@@ -136,20 +141,25 @@ def by_data(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _model_differences(first: Run, second: Run) -> Found:
-    """Yield the :func:`differences` about the models of two runs, by aspect: MODEL, STEPS, KIND, REGIME or TRAINING."""
+    """Yield the :func:`differences` about the models of two runs, by aspect: MODEL, STEPS, SOURCE, KIND, REGIME or
+    TRAINING.
+    """
     names = f"{first.folder} and {second.folder}"
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
     if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
         yield MODEL, f"{names} hold results of the same model"
     regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (first, second)]
     steps = [run.identity.get("steps") for run in (first, second)]
-    if all(steps) and steps[0] != steps[1] and regimes[0] == regimes[1]:
+    if all(steps) and steps[0] != steps[1]:
         yield STEPS, f"{names} have weights from different training steps, {steps[0]:,} and {steps[1]:,}"
     if first.kind and second.kind:  # otherwise the model is not known
         if (first.model, first.kind) != (second.model, second.kind):
             yield KIND, f"{names} hold different models, {first.label} and {second.label}"
         if regimes[0] != regimes[1]:
             yield REGIME, f"{names} have different training regimes, {regimes[0]} and {regimes[1]}"
+    sources = [run.identity.get("source") for run in (first, second)]
+    if all(sources) and sources[0] != sources[1] and first.model == second.model:
+        yield SOURCE, f"{names} have measured two functions of one name, {first.model}"
     if first.seeds and (first.seeds, first.fold) == (second.seeds, second.fold):
         fold = "" if first.fold is None else f" on the fold {first.fold}"
         yield TRAINING, f"{names} have the same seed, {first.seeds[0]}{fold}"
@@ -221,6 +231,13 @@ def _content_hashes(rows: pa.Table) -> dict[str, str]:
     """
     # The evaluation "attributions" has no base rows (predictions for unchanged examples), and a hash in every row
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
+
+
+def _have_same_examples(first: Run, second: Run) -> bool:
+    """Whether two runs on data of different names have the same contents of examples in an evaluation of both."""
+    common = [name for name in ALL_EXAMPLES if name in first.rows and name in second.rows]
+    hashes = [sorted(_content_hashes(run.rows[common[0]][0]).values()) for run in (first, second) if common]
+    return bool(common) and hashes[0] == hashes[1]
 
 
 def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:

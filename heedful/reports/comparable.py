@@ -1,8 +1,7 @@
 """The report ``heedful compare --agreed RUN RUN [RUN ...]``: attentiveness of models on the same examples.
 
-Other reports measure models on different examples: each on those for which the model does not predict the default
-label. This report measures all models on the set U: the examples for which all models predict the same label, other
-than the default label. Runs on several data sets are compared within each data set. Source: CAT, appendix D.
+Other reports measure each model on the examples that are eligible for it. This report measures all models on the set U:
+the examples for which all models predict the same label, other than the default label. Source: CAT, appendix D.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
 from heedful.metrics.statistics.paired import change, recording
-from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent
+from heedful.records import MANY, Context, Measurement, RunError, percent
 from heedful.records.rows import BASE, number_runs, rows_with, strings
 from heedful.records.text import normal_form
 from heedful.reports.alike import PAIRED, by_data, require_alike
@@ -28,6 +27,7 @@ from heedful.reports.tables import Cells, emit, number
 
 TOO_FEW_ANSWERS = "more than half of the answers of a model are none, or one text"
 UNFLAGGED: Mapping[str, tuple[str, ...]] = MappingProxyType({"flags": ()})
+MEANING = "U holds the examples for which all models predict the same label, other than the default label."
 HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 
@@ -46,7 +46,7 @@ class Swaps:
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
         """Read the swaps of a part from rows of the attentiveness evaluation, in canonical order."""
         answers = strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y")
-        if context.kind is SPAN:
+        if context.kind.has_spans:
             answers = np.array([normal_form(answer) for answer in answers], dtype=object)
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
@@ -93,14 +93,9 @@ class Comparison:
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
-    """Compute the attentiveness of runs on U, the examples that are eligible and have the same prediction in all runs.
+    """Compare the attentiveness to a part; ``tables`` are the rows of runs, with the same swaps of the same examples.
 
     Values and intervals are computed as in :mod:`heedful.metrics.attentiveness`.
-
-    Args:
-        tables: The rows of each run, with the same swaps of the same examples.
-        context: Context of the rows.
-        part: The swapped part.
     """
     swaps = [Swaps.of(rows, part, context) for rows in tables]
     in_u = np.logical_and.reduce([s.eligible & (s.answers == swaps[0].answers) for s in swaps])
@@ -130,28 +125,17 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
     """Return a comparison as a table with a line for each run; ``names`` are the names of the runs.
 
-    The caption describes U, the examples on which all models agree, and lists the differences of all pairs of runs.
+    The caption describes U, and lists the differences of all pairs of runs.
     """
-    columns = zip(names, compared.on_u, compared.eligible, compared.less, strict=True)
-    rows = [
-        [
-            name,
-            number(u, ci95=True),
-            str(u.n),
-            number(eligible, ci95=True),
-            str(eligible.n),
-            number(less, "+", ci95=True),
-        ]
-        for name, u, eligible, less in columns
-    ]
+    rows = []
+    for name, on_u, eligible, less in zip(names, compared.on_u, compared.eligible, compared.less, strict=True):
+        scores = [cell for m in (on_u, eligible) for cell in (number(m, ci95=True), str(m.n))]
+        rows.append([name, *scores, number(less, "+", ci95=True)])
     u = sum(compared.labels.values())
     by_label = ", ".join(f"{label} {count:,}" for label, count in compared.labels.items())
-    labels = f"{len(compared.labels):,} labels" if len(compared.labels) > MANY else by_label
+    labels = f": {len(compared.labels):,} labels" if len(compared.labels) > MANY else f": {by_label}" if u else ""
     share_of_u = f"U: {u:,} of {compared.examples:,} examples ({percent(u / max(1, compared.examples))})"
-    meaning = "U holds the examples for which all models predict the same label, other than the default label."
-    lines = [meaning, f"{share_of_u}: {labels}"]
-    if not u:
-        lines[1:] = [f"{share_of_u}", f"Undefined: {compared.on_u[0].reason}."]
+    lines = [MEANING, share_of_u + labels] + ([] if u else [f"Undefined: {compared.on_u[0].reason}."])
     flags = (flag for m in (*compared.on_u, *compared.eligible, *compared.less) for flag in m.flags)
     lines += [f"Note: {FLAGS[flag].short}." for flag in dict.fromkeys(flags)]
     for (i, j), m in compared.pairs.items() if u else ():
@@ -160,12 +144,8 @@ def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
 
 
 def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
-    """Print a :class:`Comparison` for each data set and swapped part.
-
-    Args:
-        folders: Folders of runs or of evaluations.
-        with_all: Whether to include models that are not above the majority share.
-        text_format: One of :data:`FORMATS`, or None for a terminal.
+    """Print a :class:`Comparison` for each data set and swapped part, in a terminal or in one of the :data:`FORMATS`;
+    ``with_all`` includes models that are not above the majority share.
     """
     measured = read_runs(folders)
     if len(measured) < 2:
@@ -178,13 +158,10 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
         _, context = swaps[group[0].folder]
         for part in SwapSettings.from_context(context).parts:
             heading = f"{context.data}, {group[0].split}: {part} swapped"
-            at_chance = [run for run in group if not is_above_majority(run.attentiveness().get(part, UNFLAGGED))]
-            included = [run for run in group if with_all or run not in at_chance]
-            notes += [
-                f"{names[run.folder]} -: accuracy not above the majority share (see --all)"
-                for run in group
-                if run not in included
-            ]
+            above_majority = [run for run in group if is_above_majority(run.attentiveness().get(part, UNFLAGGED))]
+            included = group if with_all else above_majority
+            left_out = [names[run.folder] for run in group if run not in included]
+            notes += [f"{name} -: accuracy not above the majority share (see --all)" for name in left_out]
             if len(included) < 2:
                 notes.append(f"{heading}: fewer than two models have an accuracy above the majority share.")
                 continue

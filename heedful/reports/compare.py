@@ -1,15 +1,14 @@
 """Tables of runs side by side, means over the runs of one model, and paired differences between two runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from heedful.metrics import METRICS
-from heedful.metrics.number import measured
+from heedful.metrics.number import Numbers, measured
 from heedful.metrics.statistics.draws import is_known
-from heedful.metrics.statistics.paired import change, recording
-from heedful.records import Measurement, MetricName, RunError
+from heedful.metrics.statistics.over_seeds import change_over_seeds, over_seeds
+from heedful.metrics.statistics.paired import RecordedShare, recording
+from heedful.records import HeedfulError, Measurement, MetricName, RunError
 from heedful.reports.alike import (
     CHANGES,
     DATA,
@@ -28,56 +27,84 @@ from heedful.reports.alike import (
     side_by_side,
 )
 from heedful.reports.flags import FLAGS, marks
-from heedful.reports.runs import Run, read_runs, unlabelled_notes
+from heedful.reports.results import metrics_of
+from heedful.reports.runs import Run, read_runs, result_folders, unlabelled_notes
 from heedful.reports.tables import basis, emit
 from heedful.reports.terminal.table import TITLE, build, in_columns, merged, print_table
 
-MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects checked before runs are averaged
+SAME = (KIND, REGIME, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects in which the runs of a mean are equal
 
 
-def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Average each metric that all runs have over the runs.
+def _recorded(run: Run, only: str | None = None) -> Numbers:
+    """Compute the numbers of a run from its rows, of all evaluations or of one; shares keep their entries."""
+    numbers_by_name: Numbers = {}
+    with recording():
+        for name, metric in metrics_of(run.rows).items():
+            if name in run.rows and only in (None, name):
+                numbers_by_name |= measured(metric.numbers(run.rows[name][0], run.contexts[name]))
+    return numbers_by_name
 
-    Args:
-        results: Contents of two or more results.json.
+
+def means(runs: Sequence[Run]) -> list[Run]:
+    """Average runs that differ only in a seed or a fold: of a training, or of the demonstrations of a prompt.
 
     Returns:
-        Content of a results.json: the value of a metric is the mean, ``std`` the sample standard deviation, ``n`` the
-        number of runs, and ``per_draw`` the values of the runs. A metric has each flag that it has in any run. It is
-        undefined if a run has no value or too few examples for it.
+        A run for each group of such runs, in their order; a run that no other belongs to is returned as it is.
 
     Raises:
-        RunError: The runs have no metric in common.
+        RunError: No two runs belong together, or two runs have the same model or the same seed.
     """
-    first = results[0]
-    n = len(results)
-    metrics = {}
-    for name in first["metrics"]:
-        entries = [result["metrics"][name] for result in results if name in result["metrics"]]
-        values = [m["value"] for m in entries if is_known(m)]
-        flags = tuple(dict.fromkeys(flag for m in entries for flag in m["flags"]))
-        if len(entries) < n:
-            continue
-        if len(values) < n:
-            mean = Measurement(None, n, flags=flags, reason=f"in {n - len(values)} of {n} runs")
+    groups: list[list[Run]] = []
+    for run in runs:
+        same = (group for group in groups if not any(differences((group[0], run), SAME)))
+        if (group := next(same, None)) is None:
+            groups.append([run])
         else:
-            std = float(np.std(values, ddof=1))
-            mean = Measurement(float(np.mean(values)), n, n, std, per_draw=tuple(values), flags=flags)
-        metrics[name] = mean.as_dict()
+            group.append(run)
+    if len(runs) < 2:
+        raise RunError("--mean needs at least two runs. Name the folders of two runs or more.")
+    for group in groups if len(groups) < len(runs) else [list(runs)]:
+        require_alike(group, (MODEL, *SAME[:2], TRAINING, *SAME[2:]))
+    return [_mean(group) if len(group) > 1 else group[0] for group in groups]
+
+
+def _mean(runs: Sequence[Run]) -> Run:
+    """Return the mean of runs: it has each number that all runs have, see :func:`.over_seeds`."""
+    first = runs[0].results
+    numbers = [_recorded(run) for run in runs]
+    metrics = {}
+    for name in (MetricName(*fields) for fields in first["names"]):
+        entries = [run.results["metrics"].get(str(name)) for run in runs]
+        if None not in entries:
+            by_run = [Measurement.from_dict(entry) for entry in entries]
+            shares = [of_run.get(name) for of_run in numbers]
+            if all(isinstance(share, RecordedShare) for share in shares):
+                by_run = [replace(share, flags=m.flags) for share, m in zip(shares, by_run, strict=True)]  # type: ignore
+            metrics[str(name)] = over_seeds(by_run).as_dict()
     if not metrics:
         raise RunError("These runs have no metric in common. Name runs that differ only in their seed.")
-    shared = {key: ", ".join(dict.fromkeys(str(r[key]) for r in results)) for key in ("data", "split")}
-    unlabelled = sum(result["counts"].get("unlabelled", 0) for result in results)
-    return {
-        **shared,
-        "note": first["note"],
-        "unfinished": ", ".join(result["unfinished"] for result in results if result.get("unfinished")),
+    unlabelled = sum(run.results["counts"].get("unlabelled", 0) for run in runs)
+    changed: dict[str, Any] = {
+        "split": ", ".join(dict.fromkeys(run.split for run in runs)),
+        "unfinished": ", ".join(run.results["unfinished"] for run in runs if run.results.get("unfinished")),
         "counts": {"unlabelled": unlabelled} if unlabelled else {},
+        "identity": {name: value for name, value in runs[0].identity.items() if name != "weights"},
+        "rows": {},
         "metrics": metrics,
         "names": [fields for fields in first["names"] if str(MetricName(*fields)) in metrics],
         "headlines": [name for name in first["headlines"] if name in metrics],
-        "words": first["words"],
     }
+    label = runs[0].label.removesuffix(f": {runs[0].folder}").removesuffix(f", seed {runs[0].seed}")
+    label = label.replace(f"-fold-{runs[0].fold}", "")
+    return Run(" ".join(run.folder for run in runs), {**first, **changed}, label, tuple(runs))
+
+
+def _pairs(first: Run, second: Run) -> list[tuple[Run, Run]]:
+    """Return the runs that a difference pairs: two runs, or the members of two means that have the same seeds."""
+    if not (first.members or second.members):
+        return [(first, second)]
+    by_seed = {(run.seeds, run.fold): run for run in second.members}
+    return [(run, by_seed[key]) for run in first.members if (key := (run.seeds, run.fold)) in by_seed]
 
 
 def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
@@ -85,30 +112,32 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
 
     Returns:
         The differences by the name of the metric, with paired 95 % intervals, for the shares that both runs have.
-        Metrics of changed examples are omitted if the changes or the default label differ.
+        Metrics of changed examples are omitted if the changes or the default label differ. The differences of two means
+        over seeds are means over the seeds that both have; empty without such a seed.
 
     Raises:
         RunError: The runs were not evaluated on the same examples.
     """
-    runs = (first, second)
-    require_alike(runs, (DATA, EXAMPLES, GROUPS))
-    same_default = not any(differences(runs, (DEFAULT,)))
+    pairs = _pairs(first, second)
     changes_by_name: dict[str, Measurement] = {}
-    for metric in METRICS.values():
-        name = metric.evaluation
-        evaluated = [run.rows[name] for run in runs if name in run.rows]
-        if len(evaluated) < 2:
+    for pair in pairs:
+        require_alike(pair, (DATA, EXAMPLES, GROUPS))
+    for evaluation in metrics_of(pairs[0][0].rows) if pairs else ():
+        if not all(evaluation in run.rows for pair in pairs for run in pair):
             continue
-        same_changes = same_default and evaluated[0][1]["manifest"] == evaluated[1][1]["manifest"]
-        if name not in UNCHANGED and not same_changes:
+        same_changes = not any(
+            any(differences(pair, (DEFAULT,)))
+            or pair[0].rows[evaluation][1]["manifest"] != pair[1].rows[evaluation][1]["manifest"]
+            for pair in pairs
+        )
+        if evaluation not in UNCHANGED and not same_changes:
             continue
-        with recording():
-            numbers = [
-                measured(metric.numbers(rows, run.contexts[name]))
-                for (rows, _), run in zip(evaluated, runs, strict=True)
-            ]
-        changes = {str(key): change(m, numbers[1][key]) for key, m in numbers[0].items() if key in numbers[1]}
-        changes_by_name |= {key: m for key, m in changes.items() if m is not None}
+        before, after = ([_recorded(run, evaluation) for run in runs] for runs in zip(*pairs, strict=True))
+        for name in before[0]:
+            if all(name in numbers for numbers in (*before, *after)):
+                columns = ([numbers[name] for numbers in side] for side in (before, after))
+                if (m := change_over_seeds(*columns)) is not None:
+                    changes_by_name[str(name)] = m
     return changes_by_name
 
 
@@ -128,16 +157,19 @@ def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measure
             yield line.label, changes[line.metric], [flag for entry in entries for flag in entry["flags"]]
 
 
-def paired_notes(runs: Sequence[Run]) -> list[str]:
-    """Return notes on two runs: the difference of each headline (main number), and why numbers cannot be paired.
-
-    Empty for another number of runs, and for runs on different examples.
-    """
-    if len(runs) != 2 or any(differences(runs, (EXAMPLES,))):  # other notes name the examples that differ
+def _paired_notes(runs: Sequence[Run]) -> list[str]:
+    """Return notes on two runs: the difference of each headline (main number), or why numbers cannot be paired."""
+    if len(runs) != 2:
         return []
-    lines = [f"Not paired: {note}" for note in notes(runs, (DATA, GROUPS, CHANGES))]
-    if any(differences(runs, (DATA, GROUPS))):
+    if not (pairs := _pairs(*runs)):
+        return ["Not paired: one is no mean, or the means have no seed in common."]
+    if any(differences(pairs[0], (EXAMPLES,))):  # other notes name the examples that differ
+        return []
+    lines = [f"Not paired: {note}" for note in notes(pairs[0], (DATA, GROUPS, CHANGES))]
+    if any(differences(pairs[0], (DATA, GROUPS))):
         return lines
+    if len(pairs) < max(len(run.members) for run in runs):
+        lines.append(f"The differences are over the seeds that both means have: {len(pairs)}.")
     for label, m, raised in headline_differences(*runs):
         flags = marks(dict.fromkeys(flag for flag in raised if flag in FLAGS))
         low, high = (100 * bound for bound in m.ci95)
@@ -147,30 +179,29 @@ def paired_notes(runs: Sequence[Run]) -> list[str]:
 
 
 def print_side_by_side(folders: Sequence[str], is_mean: bool, text_format: str | None) -> None:
-    """Print the numbers of runs side by side, and the paired differences of two runs on the same examples.
-
-    Args:
-        folders: Folders of runs or of evaluations.
-        is_mean: Whether to print the mean over seeds or folds instead.
-        text_format: One of :data:`FORMATS`, or None for a terminal.
+    """Print the numbers of runs, or of their :func:`means`, side by side, and the paired differences of two of them;
+    ``text_format`` is one of :data:`FORMATS`, or None for a terminal.
     """
-    runs = read_runs(folders)
-    results: dict[str, Mapping[str, Any]] = {run.folder: run.results for run in runs}
-    title, texts, more = TITLE, [], []
-    if is_mean:
-        if len(runs) < 2:
-            raise RunError("--mean needs at least two runs. Name the folders of two runs or more.")
-        require_alike(runs, MEAN)
-        mean = averaged(list(results.values()))
-        if missing := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
-            more = [f"Metrics that not all of these runs have: {missing}."]
-        results, title = {" ".join(results): mean}, f"mean of {len(runs)} runs, in %, ± std"
-    else:
-        texts = side_by_side(runs)
-        more = [] if text_format else paired_notes(runs)
+    runs = read_runs(result_folders(folders) if is_mean else folders)
+    table_runs = means(runs) if is_mean else runs
+    results = {run.folder: run.results for run in table_runs}
+    texts = side_by_side(runs)
+    sizes = " and ".join(dict.fromkeys(str(max(1, len(run.members))) for run in table_runs))
+    title = f"mean of {sizes} runs, in %, ± std [95 %]" if is_mean else TITLE
     if text_format:
-        unlabelled = [] if is_mean else unlabelled_notes(runs)
         table = in_columns(results) if text_format == "csv" else build(results, title)
-        emit([table], text_format, [f"Note: {note}" for note in [*unlabelled, *texts]])
+        emit([table], text_format, [f"Note: {note}" for note in [*unlabelled_notes(table_runs), *texts]])
         return
+    more = [] if len(table_runs) == 1 else _paired_notes(table_runs)
+    measured_by = [(run, set().union(*(member.results["metrics"] for member in run.members))) for run in table_runs]
+    if missing := sum(len(names - run.results["metrics"].keys()) for run, names in measured_by):
+        more.append(f"Metrics that not all of these runs have: {missing}.")
     print_table(results, title=title, notes=texts, footer=more)
+
+
+def print_prompts(folders: Sequence[str]) -> None:
+    """Print the results of prompts: means over the seeds of demonstrations, or else a column for each."""
+    try:
+        print_side_by_side(folders, True, None)
+    except HeedfulError:
+        print_side_by_side(folders, False, None)

@@ -71,9 +71,7 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
     """Yield a tuple (source, split, families) for each set of challenge examples (edited examples) of an evaluation.
 
-    - source: name of a separate data set that holds the edited examples; "" if Heedful edits the evaluated data.
-    - split: the split of the evaluated data with which the edited examples are compared; "" for all splits.
-    - families: for each kind of change, the names of its interventions (edits).
+    They are the source and the split of a :class:`Test`, and the interventions by kind of change.
     """
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
@@ -92,14 +90,8 @@ def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) ->
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
     """Yield a description (:class:`Test`) of each challenge test that has rows in an evaluation.
 
-    A challenge test is a set of edited examples. These examples have the same source and split and the same kind of
-    change, and either all keep or all flip the label.
-
-    Args:
-        rows: The rows of the evaluation.
-        evaluation: Name of the evaluation.
-        context: Context of the rows.
-        splits: Splits of the evaluated data; empty for one split.
+    Its edited examples have the same source, split and kind of change, and either all keep or all flip the label.
+    ``rows`` and ``context`` belong to the evaluation; ``splits`` are empty if the data have one split.
     """
     for source, split, families in _challenge_sets(evaluation, context, splits):
         for family, names in families.items():
@@ -151,20 +143,15 @@ def _cells(test: Test, numbers: Numbers) -> Cells:
     for part, label in PARTS.items():
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}
         for way, name in {"": label, **ways}.items():
-            entries = [numbers[MetricName(INOCULATION, str(test), part, f"{time}{way}")] for time in TIMES]
-            cells = [number(m, sign, ci95=True) for m, sign in zip(entries, ("", "", "+"), strict=True)]
-            rows.append([name, str(entries[0].n), *cells])
+            before, after, less = (numbers[MetricName(INOCULATION, str(test), part, f"{time}{way}")] for time in TIMES)
+            cells = number(before, ci95=True), number(after, ci95=True), number(less, "+", ci95=True)
+            rows.append([name, str(before.n), *cells])
     outcome = fill(f"outcome {inoculation_outcome(numbers, str(test))}", 80, subsequent_indent="  ")
     return Cells(f"challenge: {test}", ["%", "n", *TIMES], rows, outcome)
 
 
 def print_inoculation(folders: Sequence[str], text_format: str | None = None) -> None:
-    """Print the tables of all challenge tests.
-
-    Args:
-        folders: Folder of the evaluation before inoculation, and folders of evaluations after inoculation.
-        text_format: One of :data:`FORMATS`, or None for a terminal.
-    """
+    """Print the tables of all challenge tests; the first folder holds the evaluation before inoculation."""
     before, *after = read_runs(folders)
     if not after:
         raise RunError("There is nothing to compare. Name the evaluation before inoculation, and one or more after it.")

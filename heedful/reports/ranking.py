@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from heedful.command_lines import CommandParser
@@ -35,13 +36,14 @@ from heedful.metrics.ranking import (
     ordered_pairs,
     ranked,
 )
-from heedful.records import RunError, SettingError, atomic_path
+from heedful.records import Measurement, RunError, SettingError, atomic_path
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
 from heedful.reports.figures.rankings import against, histograms
 from heedful.reports.flags import FLAGS
+from heedful.reports.frame import fields_of
 from heedful.reports.runs import Run, columns, read_runs, require_gold, short_names
-from heedful.reports.tables import FORMATS, Cells, emit, number, percents
+from heedful.reports.tables import FORMATS, Cells, Number, emit, number, percents, tabulate
 
 USUAL = 10  # examples per sample in the tables that show a single size
 SAMPLES = 500
@@ -49,6 +51,8 @@ ACCURACY, ATTRIBUTIONS = "accuracy", "attributions"  # names of evaluations
 BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
 BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"  # marks in tables, see NOTES
 SPECIFIC = ("const", "irreg", "adj", "verb")  # factors for the examples of a single data set
+FEW_SHOT, RANKINGS, PAIRS, TESTS = "Few-shot accuracy [95 %]", "Rankings", "Pairwise accuracy", "Factors less ACC"
+LESS, FEW, TAU = "less ACC [95 %]", "few-shot accuracy", "Kendall's tau"  # columns
 SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that occur in both parts
 TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and number of examples, or name two sets with --set."}
 NOTES = (
@@ -64,8 +68,8 @@ NOTES = (
 class Population:
     """The examples that one attribution method explains (the population), with the numbers by which models are ranked.
 
-    A ranker gives each model a number on each example; models are ranked by the mean. There are two sorts of rankers. A
-    factor is a statistic of the attributions (contributions of words). A baseline, such as accuracy, needs none.
+    A ranker gives each model a number on each example; models are ranked by the mean. A factor is a statistic of the
+    attributions (contributions of words); a baseline, such as accuracy, needs none.
 
     Attributes:
         values: Numbers by ranker, higher for a better model: float64 [models, population]. Factors, which are lower for
@@ -124,17 +128,33 @@ class Ranking(NamedTuple):
     method: str
     result: Ranked
 
-    def heading(self, title: str, end: str = "") -> str:
-        """Return the heading of a table: ``title``, data set, method and sample size, then ``end``."""
-        return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
+    def numbers(self) -> Iterator[dict[str, Any]]:
+        """Yield the numbers of each ranker as rows of a frame, with table, column, set, method, size, ranker, marks."""
+        models, near = self.suite.models, self.suite.near()
+        titles = [f"{models[b]} > {models[w]}{NEAR if (b, w) in near else ''}"
+                  for b, w in self.result.rankings[ACC].pairs.tolist()]  # fmt: skip
+        for name in _rankers([self.result]):
+            ranking, test = self.result.rankings[name], self.result.tests.get(name)
+            shares = {FEW: ranking.few_shot, "ties": ranking.ties, TAU: ranking.tau, "regret": ranking.regret}
+            pairs = dict(zip(titles, ranking.pairwise.tolist(), strict=True))
+            tables: dict[str, dict[str, Any]] = {FEW_SHOT: {self.suite.name: self.result.few_shot[name]}}
+            tables |= {RANKINGS: shares, PAIRS: pairs}
+            marks = ""
+            if test is not None:
+                p = {"p samples": test.p_samples, "p": test.p, "p Holm": test.p_holm}
+                tables[TESTS] = {LESS: test.by_models, **p}
+                marks += BY_SAMPLES if test.is_better(test.p_samples) else ""
+                marks += BY_MODELS if test.is_better(test.p_holm) else ""
+            about = {"set": self.suite.name, "method": self.method, "size": self.result.n, "ranker": name}
+            for table, column, m in ((table, *entry) for table, row in tables.items() for entry in row.items()):
+                fields = fields_of(m if isinstance(m, Measurement) else Measurement(m, 0))
+                if not isinstance(m, Measurement):
+                    fields |= {"n": None, "unit": "ratio" if table == TESTS or column == TAU else "share"}
+                yield {**about, **fields, "table": table, "column": column, "marks": marks}
 
 
 def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[Run]]:
-    """Read runs, and group them by out-of-distribution data set.
-
-    Args:
-        folders: Folders of results, grouped by data set and split.
-        assignments: Further sets, "NAME=FOLDER,FOLDER,...".
+    """Read the results in folders, grouped by data set and split, and further sets "NAME=FOLDER,FOLDER,...".
 
     Returns:
         The runs by name of the set, a run for each model.
@@ -150,24 +170,18 @@ def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str
     runs = read_runs(folders)
     for pair, name in columns(runs).items():
         groups.append((name, [run for run in runs if (run.data, run.split) == pair]))
-    sets = dict(groups)
-    for name, (first, *more) in sets.items():
-        if not more:
+    for name, members in groups:
+        if len(members) == 1:
             raise RunError(
-                f"The set {name} has results of one model, {first.folder}. Name two models on the same examples."
+                f"The set {name} has results of one model, {members[0].folder}. Name two models on the same examples."
             )
-    if len(sets) < len(groups):
+    if len(sets := dict(groups)) < len(groups):
         raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in groups)}. Use --set.")
     return sets
 
 
 def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor]) -> Suite:
-    """Read the results of models on one out-of-distribution data set.
-
-    Args:
-        name: Name of the data set.
-        runs: A run for each model.
-        factors: Factors by name.
+    """Read the results of models, a run for each, on the data set ``name``; ``factors`` are by name.
 
     Raises:
         HeedfulError: A folder has no accuracy or no attributions, the examples or the methods of attribution of the
@@ -191,7 +205,7 @@ def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor]) ->
 
 
 def _explained(run: Run) -> dict[str, list[Attribution]]:
-    """Read the attributions of the unchanged examples of a run: a list for each attribution method."""
+    """Read the attributions of the unchanged examples of a run, by method."""
     if missing := {ACCURACY, ATTRIBUTIONS} - run.rows.keys():
         raise RunError(
             f"{run.folder} has no rows of {min(missing)}. Evaluate again, with {ACCURACY} and {ATTRIBUTIONS} among "
@@ -211,17 +225,10 @@ def _population(
     explained: Sequence[Sequence[Attribution]],
     factors: Mapping[str, Factor],
 ) -> Population:
-    """Compute the values by which models are ranked, on the examples that one attribution method explains.
+    """Compute the values by which models are ranked, from the base rows, the labels and the attributions of each model.
 
-    Each ranker (a factor or a baseline) gives each model one value per example. A factor is omitted if it is undefined
-    for all examples, if it equals an earlier factor, or if it is about swapped words (words that the parts have in
-    different orders) and no example has such words. A baseline is omitted if a model lacks it.
-
-    Args:
-        bases: Base rows (predictions for the original examples) of each model.
-        labels: Labels of each model.
-        explained: Attributions of each model, of the same examples.
-        factors: Factors by name.
+    A factor is omitted if it is undefined for all examples, if it equals an earlier factor, or if it is about swapped
+    words and no example has such words. A baseline is omitted if a model lacks it.
     """
     at = {uid: k for k, uid in enumerate(bases[0]["uid"].to_pylist())}
     places = np.array([at[attribution.uid] for attribution in explained[0]])
@@ -232,21 +239,17 @@ def _population(
     undefined: dict[str, int] = {}
     left_out = {}
     for name, factor in factors.items():
-        numbers = [[factor(attribution) for attribution in examples] for examples in explained]
-        column = np.array(numbers, dtype=np.float64)  # None becomes nan
-        is_undefined = np.isnan(column).any(axis=0)
-        twin = next(
-            (earlier for earlier in undefined if np.array_equal(values[earlier], -column, equal_nan=True)), None
-        )
-        if is_undefined.all():
+        column = -np.array([[factor(each) for each in examples] for examples in explained], dtype=np.float64)
+        twins = (earlier for earlier in undefined if np.array_equal(values[earlier], column, equal_nan=True))
+        if np.isnan(column).any(axis=0).all():  # None became nan
             left_out[name] = "not defined for any example"
         elif name in SWAPS and not any(swapped):
             left_out[name] = "0 for all examples, and none has swapped words"
-        elif twin is not None:
+        elif twin := next(twins, None):
             left_out[name] = f"the same as {twin}"
         else:
-            undefined[name] = int(is_undefined.sum())
-            values[name] = -column
+            undefined[name] = int(np.isnan(column).any(axis=0).sum())
+            values[name] = column
     return Population(values, undefined, left_out, swapped.count(False), places)
 
 
@@ -257,169 +260,74 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     return baselines(probabilities(base, "p") if has_p else np.zeros((len(y), 0)), y, gold)
 
 
-def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
-    """Build the tables of ``heedful rank``, which compare rankings by a few examples with the ranking by true accuracy.
-
-    The true accuracy of a model is its accuracy on all examples. The tables show the sizes of the data, the true
-    accuracies, the share of pairs of models that each ranking orders as the true accuracies do, significance tests,
-    Kendall's tau and regret, single pairs, and means over data sets.
-
-    Args:
-        suites: The suites; a suite is all models on one data set.
-        sizes: Numbers of examples per sample.
-        rankings: The rankings for each suite, method of attribution and size.
-        samples: Number of samples.
-    """
-    yield _sizes(suites, sizes, samples)
-    accuracies = [dict(zip(suite.models, suite.truth, strict=True)) for suite in suites]
-    models = dict.fromkeys(model for suite in suites for model in suite.models)
-    rows = [[model, *(percents(truth[model]) if model in truth else "-" for truth in accuracies)] for model in models]
-    yield Cells("Accuracy of each model (tables 5 and 6), %", ["model", *(suite.name for suite in suites)], rows)
-    methods = list(dict.fromkeys(ranking.method for ranking in rankings))
-    for method in methods:
-        for n in sizes:
-            results = {r.suite.name: r.result for r in rankings if (r.method, r.result.n) == (method, n)}
-            yield _few_shot(f"Few-shot accuracy [95 %], {method}, n = {n} (tables 2, 7, 8), %", results)
-    usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
-    for suite in (suite for suite in suites if len(suite.populations) > 1):
-        results = {r.method: r.result for r in usual if r.suite is suite}
-        table = _few_shot(f"Few-shot accuracy by method, {suite.name}, n = {_usual(sizes)} (table 1), %", results)
-        for row in (row for row in table.rows if row[0] in BASELINES):  # baselines do not depend on the method
-            row[2:] = [""] * len(row[2:])
-        yield table
-    for table_of in (_tests, _rankings, _pairs):
-        yield from map(table_of, usual)
-    for method in methods:
-        yield _pooled([ranking for ranking in usual if ranking.method == method])
-
-
-def _usual(sizes: Sequence[int]) -> int:
-    return USUAL if USUAL in sizes else sizes[0]
-
-
-def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells:
-    """Build table 9: the number of examples, of models and of pairs of models for each data set."""
-    rows = []
-    for suite in suites:
-        explained = len(next(iter(suite.populations.values())).places)
-        pairs = len(ordered_pairs(suite.truth))
-        counts = suite.correct.shape[1], explained, len(suite.models), pairs, len(suite.near())
-        rows.append([suite.name, *(f"{count:,}" for count in counts)])
+def _build(suites: Sequence[Suite], rankings: Sequence[Ranking], frame: pd.DataFrame, samples: int) -> Iterator[Cells]:
+    """Yield the tables of ``heedful rank``; ``rankings`` have one sample size, ``frame`` all."""
+    sizes, size = frame["size"].unique(), rankings[0].result.n
+    counts = [
+        {"set": s.name, "examples": s.correct.shape[1], "explained": len(next(iter(s.populations.values())).places),
+         "models": len(s.models), "pairs": len(ordered_pairs(s.truth)), "near pairs": len(s.near())}
+        for s in suites
+    ]  # fmt: skip
     heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, sizes))}"
-    return Cells(heading, ["set", "examples", "explained", "models", "pairs", "near pairs"], rows)
+    yield Cells(heading, [*counts[0]], [[suite["set"], *(f"{n:,}" for n in [*suite.values()][1:])] for suite in counts])
+    truths = [{"set": suite.name, "model": model, **fields_of(Measurement(truth, suite.correct.shape[1]))}
+              for suite in suites for model, truth in zip(suite.models, suite.truth.tolist(), strict=True)]  # fmt: skip
+    yield tabulate(pd.DataFrame(truths), "model", "set", heading="Accuracy of each model (tables 5 and 6), %")
+    few_shot, usual = frame[frame["table"] == FEW_SHOT], frame[frame["size"] == size]
+    for (method, n), group in few_shot.groupby(["method", "size"], sort=False):
+        yield tabulate(group, "ranker", "set", _text, f"{FEW_SHOT}, {method}, n = {n} (tables 2, 7, 8), %")
+    for name, group in few_shot[few_shot["size"] == size].groupby("set", sort=False):
+        if group["method"].nunique() > 1:  # baselines do not depend on the method
+            once = group[~group["ranker"].isin(BASELINES) | (group["method"] == group["method"].iloc[0])]
+            heading = f"Few-shot accuracy by method, {name}, n = {size} (table 1), %"
+            yield tabulate(once, "ranker", "method", _text, heading)
+    for table, end in {TESTS: "; points and p values", RANKINGS: "; tau and %", PAIRS: " (table 4), %"}.items():
+        for (name, method), group in usual[usual["table"] == table].groupby(["set", "method"], sort=False):
+            yield tabulate(group, "ranker", "column", _text, f"{table}, {name}, {method}, n = {size}{end}")
+    for method, group in usual[usual["column"] == FEW].groupby("method", sort=False):
+        yield _pooled(group, [ranking for ranking in rankings if ranking.method == method])
 
 
-def rankers(results: Sequence[Ranked]) -> list[str]:
-    """Return the names of all rankers in several results, each name once.
+def _frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
+    """Return the numbers of rankings in one frame, a row for each ranker and number, baselines first."""
+    order = _rankers([ranking.result for ranking in rankings])
+    frame = pd.DataFrame([row for ranking in rankings for row in ranking.numbers()])
+    return frame.sort_values("ranker", key=lambda names: names.map(order.index), kind="stable")
 
-    A ranker is a baseline, such as accuracy on a few examples, or a factor (a statistic of attributions). Baselines
-    come first, then the factors of the paper in the order of the paper, then other factors.
-    """
+
+def _text(m: Mapping[str, Any]) -> str:
+    """Format a number of the frame of rankings: a share with its marks, a difference, Kendall's tau or a p value."""
+    if m["unit"] == "share":
+        signs = {FEW_SHOT: f" {m['marks']}"}.get(m["table"], "")
+        return Number(f"{number(m, '+' if m['column'] == LESS else '', ci95=True)}{signs}".strip(), m)
+    if m["table"] == RANKINGS:
+        return Number(f"{m['value']:+z.2f}", m)
+    return Number("-" if m["value"] is None else f"{m['value']:.3f}" if m["value"] >= 0.001 else "<0.001", m)
+
+
+def _rankers(results: Sequence[Ranked]) -> list[str]:
+    """Return the names of all rankers, each once: baselines, the factors of the paper in its order, other factors."""
     names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
 
-def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
-    """Build a table of few-shot accuracies: a row for each ranker, a column for each entry of ``results``.
-
-    A ranker (a factor or a baseline) ranks models by a few examples. The few-shot accuracy of a ranker is the share of
-    pairs of models that it orders as the accuracies on all examples do. A cell has the few-shot accuracy, its interval
-    and the marks of both significance tests.
-    """
-
-    def cell(name: str, ranking: Ranked) -> str:
-        if name not in ranking.rankings:
-            return "-"
-        marks = ""
-        if (test := ranking.tests.get(name)) is not None:
-            marks += BY_SAMPLES if test.is_better(test.p_samples) else ""
-            marks += BY_MODELS if test.is_better(test.p_holm) else ""
-        return f"{number(ranking.few_shot[name], ci95=True)} {marks}".strip()
-
-    rows = [[name, *(cell(name, each) for each in results.values())] for name in rankers(list(results.values()))]
-    return Cells(heading, ["ranker", *results], rows)
-
-
-def _tests(ranking: Ranking) -> Cells:
-    """Build the table that tests, for each factor, whether the factor ranks models better than ACC does.
-
-    On a few examples, a factor ranks models by a statistic of attributions, and ACC by accuracy. Few-shot accuracy is
-    the share of pairs of models that a ranking orders as the accuracies on all examples do. The table shows the
-    few-shot accuracy of the factor minus that of ACC, and p values of the paper's test and of Heedful's test.
-    """
-
-    def p(value: float | None) -> str:
-        return "-" if value is None else f"{value:.3f}" if value >= 0.001 else "<0.001"
-
-    rows = [
-        [name, number(test.by_models, "+", ci95=True), *map(p, (test.p_samples, test.p, test.p_holm))]
-        for name, test in ranking.result.tests.items()
-    ]
-    header = ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"]
-    return Cells(ranking.heading("Factors less ACC", "; points and p values"), header, rows)
-
-
-def _rankings(ranking: Ranking) -> Cells:
-    """Build the table that compares, for each ranker, its ranking of the models with the true ranking.
-
-    A ranker ranks models by a number on a few examples; the true ranking is by accuracy on all examples. The columns
-    are few-shot accuracy (the share of pairs of models that both rankings order alike), ties, Kendall's tau and regret.
-    """
-    results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
-    rows = [
-        [name, percents(r.few_shot), percents(r.ties), f"{r.tau:+z.2f}", percents(r.regret)]
-        for name, r in results.items()
-    ]
-    header = ["ranker", "few-shot accuracy", "ties", "Kendall's tau", "regret"]
-    return Cells(ranking.heading("Rankings", "; tau and %"), header, rows)
-
-
-def _pairs(ranking: Ranking) -> Cells:
-    """Build table 4: for each ranker (factor or baseline) and pair of models, the share of samples that it orders
-    correctly. The first model of a pair is the better one.
-    """
-    near, models = ranking.suite.near(), ranking.suite.models
-    header = [
-        f"{models[better]} > {models[worse]}{NEAR if (better, worse) in near else ''}"
-        for better, worse in ranking.result.rankings[ACC].pairs.tolist()
-    ]
-    rows = [[name, *map(percents, ranking.result.rankings[name].pairwise)] for name in rankers([ranking.result])]
-    return Cells(ranking.heading("Pairwise accuracy", " (table 4), %"), ["ranker", *header], rows)
-
-
-def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Build table 3: few-shot accuracies (:func:`_few_shot`), averaged over data sets. The rows are:
-
-    - each ranker (a factor or a baseline) that all data sets have;
-    - "guess, best candidate": GUESS ranks one model, the candidate, first on all data sets, and the others at random.
-      The candidate is the model with the best result;
-    - "guess, mean of candidates": the mean result of GUESS over all models as candidate;
-    - "set-dependent": on each data set, the factor that :func:`set_dependent` selects for it. The row is omitted if a
-      data set has no such factor.
-    """
-
-    def row(label: str, names: Sequence[str]) -> list[str]:
-        shares = [each.result.rankings[name].few_shot for each, name in zip(rankings, names, strict=True)]
-        return [label, percents(float(np.mean(shares)))]
-
-    suites = [each.suite for each in rankings]
-    shared = [
-        name for name in rankers([r.result for r in rankings]) if all(name in r.result.rankings for r in rankings)
-    ]
-    guessed = guessed_scores([dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites])
+def _pooled(frame: pd.DataFrame, rankings: Sequence[Ranking]) -> Cells:
+    """Build table 3: few-shot accuracies, averaged over data sets, with those of GUESS and of :func:`set_dependent`."""
+    shares = frame.pivot(index="ranker", columns="set", values="value").reindex(frame["ranker"].unique()).dropna()
+    means = shares.mean(axis=1).to_dict()
+    guessed = guessed_scores([dict(zip(r.suite.models, r.suite.truth.tolist(), strict=True)) for r in rankings])
     best = max(guessed, key=guessed.__getitem__)
-    guesses = [
-        [f"guess, best candidate ({best})", percents(guessed[best])],
-        ["guess, mean of candidates", percents(float(np.mean(list(guessed.values()))))],
-    ]
+    guesses = {f"guess, best candidate ({best})": guessed[best]}
+    guesses["guess, mean of candidates"] = float(np.mean(list(guessed.values())))
     dependent = [set_dependent(each) for each in rankings]
     if all(dependent):
-        guesses.append(row(f"set-dependent ({', '.join(dict.fromkeys(dependent))})", dependent))
-    at = sum(name in BASELINES for name in shared)
-    rows = [row(name, [name] * len(rankings)) for name in shared]
-    sets = f"{len(suites)} sets" if len(suites) > 1 else suites[0].name
+        of_sets = [each.result.rankings[name].few_shot for each, name in zip(rankings, dependent, strict=True)]
+        guesses[f"set-dependent ({', '.join(dict.fromkeys(dependent))})"] = float(np.mean(of_sets))
+    first = {name: means.pop(name) for name in BASELINES if name in means}
+    rows = [[name, percents(value)] for name, value in {**first, **guesses, **means}.items()]
+    sets = f"{len(rankings)} sets" if len(rankings) > 1 else rankings[0].suite.name
     heading = f"Pooled few-shot accuracy, {sets}, {rankings[0].method}, n = {rankings[0].result.n} (table 3), %"
-    return Cells(heading, ["ranker", "mean"], [*rows[:at], *guesses, *rows[at:]])
+    return Cells(heading, ["ranker", "mean"], rows)
 
 
 def set_dependent(ranking: Ranking) -> str:
@@ -439,7 +347,7 @@ def set_dependent(ranking: Ranking) -> str:
     return next((name for name in (*candidates, "index_diff") if name in ranking.result.tests), "")
 
 
-def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]:
+def _notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]:
     """Yield the notes below the tables of rankings."""
     yield from NOTES
     for suite in suites:
@@ -457,16 +365,15 @@ def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]
     yield from (f"Note: {FLAGS[flag].short}." for flag in FLAGS if flag in flags)
 
 
-def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
-    """Draw figures 4 to 6 of the paper for each method of attribution, write them as PNG, and yield their paths."""
-    for method in dict.fromkeys(ranking.method for ranking in rankings):
-        results = {ranking.suite.name: ranking.result for ranking in rankings if ranking.method == method}
-        shares = {
-            name: {key: each.rankings[name].pairwise for key, each in results.items() if name in each.rankings}
-            for name in rankers(list(results.values()))
-        }
-        factors = {name: shares[name] for name in shares if any(name in each.tests for each in results.values())}
-        about = f"{method}, n = {rankings[0].result.n}"
+def _draw(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
+    """Write figures 4 to 6 of the paper for each method of attribution as PNG, and yield their paths."""
+    tested = set(frame["ranker"][frame["table"] == TESTS])
+    for method, group in frame[frame["table"] == PAIRS].groupby("method", sort=False):
+        shares: dict[str, dict[str, list[float]]] = {}
+        for (ranker, name), pairs in group.groupby(["ranker", "set"], sort=False)["value"]:
+            shares.setdefault(ranker, {})[name] = pairs.tolist()
+        factors = {name: of_sets for name, of_sets in shares.items() if name in tested}
+        about = f"{method}, n = {group['size'].iloc[0]}"
         figures = {"pairwise": histograms(shares, f"pairwise accuracy, {about}")}
         if factors:
             figures["against-acc"] = against(factors, shares[ACC], f"factors against ACC, {about}")
@@ -477,7 +384,7 @@ def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
             yield file
 
 
-def of_normalised(factor: Factor, attribution: Attribution) -> float | None:
+def _of_normalised(factor: Factor, attribution: Attribution) -> float | None:
     """Compute a factor after dividing the phi (contributions of words) by the sum of their absolute values."""
     return factor(normalised(attribution))
 
@@ -516,7 +423,7 @@ def main(arguments: list[str]) -> None:
     if not options.runs and not options.set:
         raise RunError("There is nothing to rank. Name the folders of two evaluations or more.")
     factors = factors_named([name for name in options.factors.split(",") if name] or list(FACTORS))
-    factors = {name: partial(of_normalised, factor) for name, factor in factors.items()} if options.l1 else factors
+    factors = {name: partial(_of_normalised, factor) for name, factor in factors.items()} if options.l1 else factors
     sizes = list(dict.fromkeys(map(int, texts)))
     suites = [read_suite(name, runs, factors) for name, runs in sets_of(options.runs, options.set).items()]
     if options.l1:
@@ -528,8 +435,10 @@ def main(arguments: list[str]) -> None:
         for method, p in suite.populations.items()
         for n in sizes
     ]  # fmt: skip
+    frame = _frame_of(rankings)
+    usual = USUAL if USUAL in sizes else sizes[0]
     footer = [f"{s.name} {model}: {folder}" for s in suites for model, folder in zip(s.models, s.folders, strict=True)]
     if options.figures:
-        usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
-        footer += [f"in {file}" for file in draw(usual, Path(options.figures))]
-    emit(build(suites, sizes, rankings, options.samples), options.format, notes(suites, rankings), footer)
+        footer += [f"in {file}" for file in _draw(frame[frame["size"] == usual], Path(options.figures))]
+    tables = _build(suites, [r for r in rankings if r.result.n == usual], frame, options.samples)
+    emit(tables, options.format, _notes(suites, rankings), footer)

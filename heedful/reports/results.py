@@ -25,6 +25,13 @@ class Scored:
     results: dict[str, Any]  # content of results.json without the hashes of the rows files
 
 
+def metrics_of(evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS) -> dict[str, Metric]:
+    """Return the metrics by name, and those of the perturbations (functions) among the evaluations."""
+    contexts = {name: metadata["context"]["own"] for name, (_, metadata) in evaluated.items() if name not in metrics}
+    functions = {name: perturbation_metric(name) for name, settings in contexts.items() if "perturbation" in settings}
+    return {**metrics, **functions}
+
+
 def score(
     run: Mapping[str, Any], evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS
 ) -> Scored:
@@ -39,11 +46,7 @@ def score(
     Raises:
         HeedfulError: Two numbers have the same name, or an evaluation has no metric.
     """
-    contexts = {name: metadata["context"]["own"] for name, (_, metadata) in evaluated.items() if name not in metrics}
-    metrics = {
-        **metrics,
-        **{name: perturbation_metric(name) for name, own in contexts.items() if "perturbation" in own},
-    }
+    metrics = metrics_of(evaluated, metrics)
     if unknown := sorted(evaluated.keys() - metrics.keys()):
         raise SettingError(f"The evaluation {unknown[0]} has no metric. Register one with heedful.metrics.register.")
     numbers: Numbers = {}

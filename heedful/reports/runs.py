@@ -14,12 +14,12 @@ from heedful.metrics.hits import SwapSettings
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
 from heedful.records.rows import read_rows
-from heedful.records.storage.results import distinct, measurements_by_name, read_results, read_run, rows_file
+from heedful.records.storage.results import RESULTS, distinct, measurements_by_name, read_results, read_run, rows_file
 from heedful.reports.results import Evaluated
 
 PLAIN = "plain"
 ATTENTIVENESS = "attentiveness"
-HASHES = {"weights": 8, "server": 12}  # hashes that identify a model: characters of each in a label
+HASHES = {"weights": 8, "server": 12, "source": 8}  # hashes that identify a model: characters of each in a label
 # Settings in which runs of the same model may differ
 FITTED = {"collapse", "compiled", "labels", "learning_rate", "max_length", "max_unknown", "warmup", "weight_decay"}
 UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
@@ -32,6 +32,7 @@ class Run:
     folder: str  # the folder, as the user wrote it
     results: Mapping[str, Any]  # content of results.json
     label: str = ""  # name of the run in tables
+    members: tuple["Run", ...] = ()  # runs that differ in a seed, if the results are means over them
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -91,7 +92,8 @@ class Run:
         """Properties that distinguish models of one name; empty if the model is unknown.
 
         A trained model has "trained" (True) and "backbone" (the model that its first training started from). Any other
-        model has "trained" (False), its settings except :data:`FITTED`, and a short hash of its weights or server.
+        model has "trained" (False), its settings except :data:`FITTED`, and a short hash of its weights, server or
+        source (of a function).
         """
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
@@ -100,6 +102,12 @@ class Run:
             return {"backbone": settings.get("backbone"), "trained": True}
         hashes = {name: str(self.identity[name])[:n] for name, n in HASHES.items() if self.identity.get(name)}
         return {name: value for name, value in settings.items() if name not in FITTED} | {"trained": False} | hashes
+
+    @property
+    def prompt(self) -> Mapping[str, Any]:
+        """Wording of the prompt, and kind and number (tuples) of its demonstrations; empty without a prompt."""
+        prompt = self.identity.get("prompt") or {}
+        return {name: prompt[name] for name in ("wording", "kind", "tuples") if name in prompt}
 
     @property
     def fingerprint(self) -> str | None:
@@ -193,6 +201,15 @@ def require_gold(folder: str | Path, context: Context) -> None:
         raise RunError(f"{folder} has no gold labels, which this report needs. Evaluate examples with gold labels.")
 
 
+def result_folders(folders: Sequence[str]) -> list[str]:
+    """Replace each folder without results by the folders in it that have results, such as those of several prompts."""
+    paths = []
+    for folder in folders:
+        within = [] if (Path(folder) / RESULTS).exists() else sorted(Path(folder).rglob(RESULTS))
+        paths += [str(file.parent) for file in within] or [folder]
+    return paths
+
+
 def read_runs(folders: Sequence[str]) -> list[Run]:
     """Read the results in folders, each folder once, and give runs on the same data different labels.
 
@@ -204,7 +221,7 @@ def read_runs(folders: Sequence[str]) -> list[Run]:
     for run in runs:
         state = f" ({run.results['unfinished']})" if run.results.get("unfinished") else ""
         names.append((run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}") + state)
-    labels = distinguished(names, [run.kind for run in runs])
+    labels = distinguished(names, [{**run.kind, **run.prompt} for run in runs])
     for suffix in (lambda run: f", seed {run.seed}", lambda run: f": {run.folder}"):
         keys = [(label, run.data, run.split, run.partial) for label, run in zip(labels, runs, strict=True)]
         labels = [key[0] + (suffix(run) if keys.count(key) > 1 else "") for key, run in zip(keys, runs, strict=True)]

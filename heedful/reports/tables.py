@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -13,13 +13,29 @@ from rich.text import Text
 
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import Measurement, printable
-from heedful.reports.flags import FLAGS, lettered, letters
+from heedful.reports.flags import FLAGS, lettered, letters, marks
+from heedful.reports.frame import Entry, entries_of, fields_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of texts that a spreadsheet reads as formulas
 NUMBERS = re.compile(r"-|[-+]?\d[-+\d.,e±%\[\] ]*( \([a-z_]+\))*")  # with bounds and flags
 WIDEST = 24  # characters; wider columns of a table in a terminal are folded
-Entry = Measurement | Mapping[str, Any]  # a measurement, or its entry in results.json
+FIELDS = ("value", "std", "low", "high", "n", "clusters", "flags", "reason")  # columns of a number in CSV
+
+
+class Number(str):
+    """The text of a number in a table, with the measurement that CSV writes to a column for each of its fields."""
+
+    entry: Measurement | Mapping[str, Any]
+
+    def __new__(cls, text: str, entry: Entry) -> "Number":
+        """Create the text of ``entry``."""
+        new = super().__new__(cls, text)
+        new.entry = entry
+        return new
 
 
 class Cells(NamedTuple):
@@ -48,17 +64,12 @@ def percents(value: float, sign: str = "", digits: int = 1) -> str:
     return f"{100 * value:{sign}z.{digits}f}"
 
 
-def spread(std: float | None) -> str:
-    """Format the standard deviation of a share in percent; "" for None."""
-    return "" if std is None else percents(std)
-
-
 def bounds(ci95: Sequence[float] | None, sign: str = "", digits: int = 1) -> str:
     """Format an interval of shares in percent, as "[40.0, 60.0]"; "" for None."""
     return "" if ci95 is None else f"[{', '.join(percents(bound, sign, digits) for bound in ci95)}]"
 
 
-def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = False) -> str:
+def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = False, flagged: bool = False) -> str:
     """Format a measurement as a text: usually its value in percent, such as "50.0".
 
     The text is "" for None, "undefined" for a measurement without value, and "n=3" for a measurement over only 3
@@ -69,6 +80,7 @@ def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = Fals
         sign: "+" for a difference.
         std: Whether to add the standard deviation over draws.
         ci95: Whether to add the interval.
+        flagged: Whether to add the flags.
 
     Example:
         >>> number(Measurement(0.5, 20, std=0.01, ci95=(0.4, 0.6)), std=True, ci95=True)
@@ -79,13 +91,12 @@ def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = Fals
     if m is None:
         return ""
     entry = m if isinstance(m, Mapping) else vars(m)
-    if entry["value"] is None:
-        return "undefined"
-    if few := too_few(entry["n"], entry["flags"]):
-        return few
-    over_draws = f" ± {spread(entry['std'])}" if std and entry["std"] is not None else ""
-    interval = f" {bounds(entry['ci95'], sign)}" if ci95 and entry["ci95"] is not None else ""
-    return f"{percents(entry['value'], sign)}{over_draws}{interval}"
+    text = "undefined" if entry["value"] is None else too_few(entry["n"], entry["flags"])
+    if not text:
+        over_draws = f" ± {percents(entry['std'])}" if std and entry["std"] is not None else ""
+        interval = f" {bounds(entry['ci95'], sign)}" if ci95 and entry["ci95"] is not None else ""
+        text = f"{percents(entry['value'], sign)}{over_draws}{interval}"
+    return Number(text + (marks(entry["flags"]) if flagged else ""), m)
 
 
 def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
@@ -216,16 +227,40 @@ def _grid(table: Cells) -> list[list[str]]:
     first column.
     """
     header = [table.heading or table.header[0], *table.header[1:]]
-    return [header, *([str(cell) for cell in row] for row in table.rows)]
+    return [header, *([cell if isinstance(cell, str) else str(cell) for cell in row] for row in table.rows)]
 
 
-def cross_table(heading: str, corner: str, cells: Mapping[tuple[str, str], str], notes: str = "") -> Cells:
-    """Build a table from texts by (row, column). Missing texts are empty; ``corner`` is the title of the column of row
-    names.
+def tabulate(
+    frame: "pd.DataFrame",
+    rows: str,
+    columns: str,
+    text: Callable[[Mapping[str, Any]], str] = number,
+    heading: str = "",
+    notes: str = "",
+) -> Cells:
+    """Build a table from a long frame of numbers (:mod:`.frame`).
+
+    Args:
+        frame: The numbers; the first number of a cell counts.
+        rows: Column of the frame that names the row of a number, and the title of the first column.
+        columns: Column of the frame that names the column of a number.
+        text: Formats an entry (value, n, ci95, ...), such as :func:`number`.
+        heading: Title of the table.
+        notes: Caption.
+
+    Example:
+        >>> from heedful.records import MetricName
+        >>> from heedful.reports.frame import frame_of
+        >>> numbers = {MetricName("accuracy", "mnli"): Measurement(0.5, 20), MetricName("f1", "rte"): Measurement(1, 9)}
+        >>> tabulate(frame_of([("bert", numbers)]), "data", "evaluation").rows
+        [['mnli', '50.0', ''], ['rte', '', '100.0']]
     """
-    rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
-    texts = [[row, *(cells.get((row, column), "") for column in columns)] for row in rows]
-    return Cells(heading, [corner, *columns], texts, notes)
+    cells: dict[tuple[str, str], str] = {}
+    for entry in entries_of(frame):
+        cells.setdefault((entry[rows], entry[columns]), text(entry))
+    names, header = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    texts = [[name, *(cells.get((name, column), "") for column in header)] for name in names]
+    return Cells(heading, [rows, *header], texts, notes)
 
 
 def csv_cell(text: str) -> str:
@@ -239,10 +274,42 @@ def csv_cell(text: str) -> str:
 
 
 def as_csv(table: Cells) -> str:
-    """Format a table as CSV."""
+    """Format a table as CSV; a column of numbers becomes a column for each of the :data:`FIELDS` that one of them has.
+
+    Numbers in percent are multiplied by 100, and have up to twelve digits. A share of fewer than ten examples is left
+    out, as in other tables.
+
+    Example:
+        >>> print(as_csv(Cells("", ["model", "d"], [["a", number(Measurement(0.5, 20, ci95=(0.4, 0.6)))]])), end="")
+        model,d,d low,d high,d n
+        a,50,40,60,20
+    """
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([*map(csv_cell, row)] for row in _grid(table))
+    columns = [column for each in zip(*_grid(table), strict=True) for column in _columns_of_numbers(each)]
+    csv.writer(text, lineterminator="\n").writerows([*map(csv_cell, row)] for row in zip(*columns, strict=True))
     return text.getvalue()
+
+
+def _columns_of_numbers(column: Sequence[str]) -> list[Sequence[str]]:
+    """Return a column, or the columns of its numbers; texts among numbers are in the column of the values."""
+    header, *cells = column
+    if not any(isinstance(cell, Number) for cell in cells):
+        return [column]
+    texts = [_csv_fields(cell.entry) if isinstance(cell, Number) else {FIELDS[0]: cell} for cell in cells]
+    always = FIELDS if not header else FIELDS[:1]  # a table of one number per row has the same columns for all runs
+    names = [name for name in FIELDS if name in always or any(each.get(name) for each in texts)]
+    titles = {name: f"{header} {name}".strip() for name in names} | ({FIELDS[0]: header} if header else {})
+    return [[titles[name], *(each.get(name, "") for each in texts)] for name in names]
+
+
+def _csv_fields(m: Entry) -> dict[str, str]:
+    fields = fields_of(m)
+    scale = 100 if fields["unit"] in ("share", "percent") else 1
+    for name in ("value", "std", "low", "high"):
+        is_shown = fields[name] is not None and FEW_EXAMPLES not in fields["flags"]
+        fields[name] = f"{scale * fields[name]:.12g}" if is_shown else None
+    return {name: "" if fields[name] is None else f"{fields[name]:.15g}" if isinstance(fields[name], float) else
+            str(fields[name]) for name in FIELDS}  # fmt: skip
 
 
 def escaped(text: str) -> str:
@@ -275,10 +342,10 @@ def as_latex(table: Cells) -> str:
         \bottomrule
         \end{tabular}
     """
-    import pandas
+    import pandas as pd
 
     header, *rows = ([_guarded(printable(cell)) for cell in row] for row in _grid(table))
-    frame = pandas.DataFrame(rows, columns=header)
+    frame = pd.DataFrame(rows, columns=header)
     columns = "l" + "r" * (len(header) - 1)
     caption = re.sub(r"([&%$#_])", r"\\\1", table.notes) or None
     return frame.to_latex(index=False, escape=True, column_format=columns, caption=caption).replace("+lb+", "{[}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.lightning_modules.processors.numbers import NumberProcessor, combined
 from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY
-from heedful.records import EMPTIED, Composed, Example, Examples, Table, column, keys
+from heedful.records import EMPTIED, Composed, Example, Examples, Options, Table, column, keys
 
 
 class Inputs:
@@ -85,10 +85,11 @@ class FunctionProcessor(NumberProcessor):
         return {part: self._values(examples, part) for part in self.parts}
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
-        """Return the content of a part for each example: a text, or a table as a dictionary."""
+        """Return the content of a part for each example: a text, a table as a dictionary, or a list of options."""
         if isinstance(examples, Composed) and part not in examples.pool.kinds and len(examples):
             lenders = examples.lenders.get(part, examples.positions)
             if max(examples.positions.max(), lenders.max()) < len(examples.pool) and lenders.min() != EMPTIED:
                 return examples.pool.texts(f"parts.{part}", lenders).to_pylist()  # faster than one by one
         values = column(examples, f"parts.{part}")
-        return [{"title": v.title, **v.values} if isinstance(v, Table) else v for v in values]
+        tables = [v.texts if isinstance(v, Options) else v for v in values]
+        return [{"title": v.title, **v.values} if isinstance(v, Table) else v for v in tables]

@@ -64,7 +64,7 @@ class TextProcessor(NumberProcessor):
             around = f"{self.frame.size} tokens are around them"
             raise ModelError(f"model.max_length {max_length} leaves no room for the parts: {around}. {self.room}")
         probes = (self.PROBES[k:] + self.PROBES[:k] for k in range(len(self.PROBES)))
-        if not all(self._is_right(texts[: len(parts)]) for texts in probes):
+        if not all(self._is_right((texts * len(parts))[: len(parts)]) for texts in probes):
             raise ModelError(
                 f"The tokenizer {type(tokenizer).__name__} reads a whole otherwise than its parts. Take another model."
             )

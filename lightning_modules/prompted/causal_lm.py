@@ -14,7 +14,7 @@ from heedful.lightning_modules.predictor import MOST_UNKNOWN, Batch, Capabilitie
 from heedful.lightning_modules.pretrained import open_config, open_network, open_tokenizer, resolve, revision_of
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import PromptStates, SharedPrefix, pad, plain_scores
-from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task
+from heedful.records import CLASSIFICATION, CONTAINED, SPAN, Composed, Example, ModelError, SettingError, Task
 from heedful.records.prompts import Prompt
 
 EMPTY = ("N/A", "", "[MASK]")  # content-free inputs (Zhao et al. 2021)
@@ -84,7 +84,7 @@ class CausalLM(Predictor):
             self.tokenizer = open_tokenizer(self.folder, self.config, **self._gguf)
 
     def prepare(self, task: Task) -> None:
-        if task.kind not in (CLASSIFICATION, SPAN):
+        if task.kind not in (CLASSIFICATION, SPAN, CONTAINED):
             raise ModelError(
                 f"model {type(self).__name__} answers with one label or a text, and the data are {task.kind}."
             )
@@ -95,7 +95,7 @@ class CausalLM(Predictor):
             )
         if self.chat and not self.tokenizer.chat_template:
             raise SettingError(f"model.chat: the tokenizer of {self.backbone} has no chat template. Leave it out.")
-        self.task_head = TextHead(self.score == "mean", self.capabilities.writes or task.kind is SPAN)
+        self.task_head = TextHead(self.score == "mean", self.capabilities.writes or task.kind.has_spans)
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Set the prompt of later predictions.
@@ -107,7 +107,7 @@ class CausalLM(Predictor):
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or LONGEST_PROMPT
         if self.max_length is not None and self.max_length > most:
             raise SettingError(f"model.max_length {self.max_length} is more than the {most} positions of the model.")
-        longest = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
+        longest = self.longest_answer if prompt.task.kind.has_spans else LABEL_TOKENS
         self.processor = PromptProcessor(self.tokenizer, prompt, chat, self.max_length or most, longest)
         labels, ids = LabelMap.identity(prompt.task.labels), self.processor.answers
         self.task_head.prepare_texts(labels, prompt.answers, ids, self.tokenizer, longest=self.processor.longest)

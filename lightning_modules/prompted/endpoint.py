@@ -169,12 +169,12 @@ class Endpoint(Predictor):
     def prepare(self, task: Task) -> None:
         if not self.name:
             raise SettingError("The name of the model at the server is not given.")
-        if not task.labels and task.kind is not SPAN:
+        if not task.labels and not task.kind.has_spans:
             raise ModelError(f"model {type(self).__name__} chooses among labels, and the data have none.")
 
     def prompt_with(self, prompt: Prompt) -> None:
         longest = max(map(len, prompt.answers)) // 2  # a token usually has two or more characters
-        max_tokens = max(longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
+        max_tokens = max(longest, SPAN_TOKENS if self.task.kind.has_spans else LABEL_TOKENS)
         sampling = {name: value for name, value in self._sampling.items() if value is not None}
         self.way = WAYS[self.read]({"model": self.name, "max_tokens": max_tokens, **sampling}, self.chat)
         self.way.require(prompt, self.task)
@@ -222,7 +222,7 @@ class Endpoint(Predictor):
         first = positions[np.argsort(examples.pool.uid_keys[positions], kind="stable")[:FIRST]]
         asked = examples.pool.take(np.sort(first))
         self._first = self.processor(asked)["questions"]
-        labels = column(asked, "label") if self.task.kind is SPAN else ()
+        labels = column(asked, "label") if self.task.kind.has_spans else ()
         self._golds = {normalised(gold) for label in labels if label is not None for gold in SPAN.parse_gold(label)}
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
@@ -255,7 +255,7 @@ class Endpoint(Predictor):
         read = [none if reply is None else self.way.read(reply, self.prompt) for reply in replies]
         answers = [answer for answer, _ in read]
         self._count_answers([pair for pair in zip(replies, answers, strict=True) if pair[0] is not None])
-        if self.task.kind is SPAN:
+        if self.task.kind.has_spans:
             return Outputs(answers=answers)
         has_probs = self.way.has_probabilities and self.task.distribution
         probs = np.array([p for _, p in read], dtype=np.float32) if has_probs else None
@@ -274,7 +274,7 @@ class Endpoint(Predictor):
                 f"{len(without)} {first} answers of {self.name} cannot be read: {', '.join([*quotes][:COMMONEST])}. "
                 f"{ADVICE}, or set allow_invalid to true."
             )
-        if self.task.kind is not SPAN or len(replies) < FEWEST_ALIKE:
+        if not self.task.kind.has_spans or len(replies) < FEWEST_ALIKE:
             return
         # such a text is the message of an error, unless it is a gold answer or occurs in the questions
         alike: dict[str, list[str]] = {}

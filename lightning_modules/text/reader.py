@@ -14,7 +14,7 @@ from heedful.lightning_modules.learned import Fit, Learned
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.windows import WindowProcessor
-from heedful.records import SPAN, ModelError, SettingError, Task
+from heedful.records import CONTAINED, SPAN, ModelError, SettingError, Task
 
 WINDOWS = 64  # windows per forward pass
 
@@ -88,7 +88,7 @@ class Reader(PretrainedClassifier):
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 
-    kinds = (SPAN,)
+    kinds = (SPAN, CONTAINED)
     auto = AutoModelForQuestionAnswering
 
     def __init__(

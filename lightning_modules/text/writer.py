@@ -9,7 +9,7 @@ from heedful.lightning_modules.heads import FreeTexts, target_ids
 from heedful.lightning_modules.learned import LabelMap
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import EncoderDecoder
-from heedful.records import SPAN, Example, Task, inform
+from heedful.records import CONTAINED, SPAN, Example, Task, inform
 from heedful.records.answers import NO_ANSWER
 from heedful.records.prompts import Wording
 from heedful.records.storage.schema import ENTRY
@@ -43,7 +43,7 @@ class Writer(EncoderDecoder):
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 
-    kinds = (SPAN,)
+    kinds = (SPAN, CONTAINED)
 
     def __init__(
         self,

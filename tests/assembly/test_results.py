@@ -139,10 +139,12 @@ def test_other_words_are_refused_and_are_a_key_error(
 
 
 def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
-    frame = made.to_frame()
-    columns = "family data part statistic slice value low high n clusters std draws flags reason"
+    frame = made.frame()
+    columns = "run data evaluation part statistic slice value low high n flags unit clusters std draws reason"
     assert list(frame.columns) == columns.split()
-    assert [MetricName(*line[:5]) for line in frame.itertuples(index=False)] == list(NUMBERS)
+    names = frame[["evaluation", "data", "part", "statistic", "slice"]]
+    assert [MetricName(*line) for line in names.itertuples(index=False)] == list(NUMBERS)
+    assert set(frame["run"]) == {made.display_name}
     line = frame.iloc[2]
     assert (line.value, line.low, line.high, line.n, line.draws) == (0.75, 0.65, 0.85, 40, 5)
     assert line["flags"] == "unread_changes"
@@ -206,6 +208,14 @@ def test_rows_of_other_labels_fit_below_each_other(rows_of: Callable[..., pa.Tab
     assert found["evaluation"].to_pylist() == ["accuracy", "two_class"]
 
 
+def test_the_frame_of_several_runs_has_the_numbers_of_each(two: tuple[Results, Results]) -> None:
+    worse, better = two
+    frame = heedful.frame([str(worse.folder), better, better - worse])
+    assert list(dict.fromkeys(frame["run"])) == [str(worse.folder), str(better.folder), (better - worse).title]
+    values = frame.query("evaluation == 'accuracy' and statistic == '' and slice == ''")["value"].tolist()
+    assert values == [each["accuracy"].value for each in (worse, better, better - worse)]
+
+
 def test_a_difference_is_that_of_the_report(two: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
     worse, better = two
     changes = written_results.paired(worse.folder, better.folder)
@@ -218,7 +228,7 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results], capsys
     assert less.require("accuracy > 10 %") is less
     with refused(RunError):
         less.require("accuracy >= 0.25")
-    assert less.to_frame()["value"].iloc[0] == number.value
+    assert less.frame()["value"].iloc[0] == number.value
     less.show()
     printed = capsys.readouterr().out
     assert "+25.0 [" in printed

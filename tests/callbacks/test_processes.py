@@ -22,6 +22,7 @@ CASES = {  # data, their evaluations, and the interventions that must be among t
         "default_label": ["base", "null", "swap"],
         "natural_logic": ["I0", "I1", "I2", "I3", "base"],
         "naive_partial": ["base", "keep"],
+        "interaction": ["base", "empty", "swap"],
         "two_class": ["base"],
         "attributions": ["gradients", "shap"],
     },
@@ -32,6 +33,8 @@ CASES = {  # data, their evaluations, and the interventions that must be among t
         "challenge": ["base", "perturb/numbers/flipped", "perturb/numbers/preserved", "title"],
         "counterfactual_tables": ["annotated/flipped", "base"],
     },
+    "options": {"accuracy": ["base", "null"], "order": ["base", "order"]},
+    "edited": {"accuracy": ["base", "null"], "counterpart": ["base", "counterpart"]},
     "passages": {"answers": ["base", "null"], "attentiveness": ["base", "swap"]},
 }
 HYPOTHESES = (
@@ -52,10 +55,11 @@ from pathlib import Path
 from pytorch_lightning import Callback
 from benchmarks.bare_runs import measured
 from heedful.callbacks import (
-    Accuracy, Answers, Attentiveness, Attributions, Challenge, CounterfactualTables, DefaultLabel, Evidence,
-    NaivePartial, NaturalLogic, TableRows, TwoClass,
+    Accuracy, Answers, Attentiveness, Attributions, Challenge, CounterfactualTables, Counterparts, DefaultLabel,
+    Evidence, Interaction, NaivePartial, NaturalLogic, TableRows, TwoClass,
 )
-from heedful.datamodules import PairedImages, Planted, Reading
+from heedful.callbacks.evaluations.order import order
+from heedful.datamodules import PairedImages, PairedText, Planted, PlantedOptions, Reading
 from heedful.lightning_modules import Encoder, LateFusion, Reader
 from heedful.lightning_modules.vision import late_fusion
 from heedful.records import HeedfulError
@@ -82,8 +86,8 @@ class Drift(Callback):
             statistics.add_(trainer.global_rank)
 
 
-def planted(n, name="planted", **settings):
-    data = Planted(n_validation=n, n_train=8, eval_batch_size=4, swap=["premise", "hypothesis"], **settings)
+def planted(n, name="planted", kind=Planted, **settings):
+    data = kind(n_validation=n, n_train=8, eval_batch_size=4, swap=["premise", kind.second], **settings)
     data.setup("validate")
     data.name = name
     return data
@@ -134,9 +138,20 @@ def rank_of(rank, world):
         return
 
     data = planted(19)
-    pairs = [Accuracy(), Attentiveness(), DefaultLabel(2), NaturalLogic(nlixy, seeds=9), NaivePartial()]
+    pairs = [Accuracy(), Attentiveness(), DefaultLabel(2), NaturalLogic(nlixy, seeds=9), NaivePartial(), Interaction(2)]
     pairs += [Benchmark({"benchmark": None}), Attributions(["shap", "gradients"], samples=30, steps=3, shown=1)]
     validate("planted", ready(Encoder(backbone, max_length=64), data), data, *pairs, only=list(cases["planted"]))
+
+    data = planted(19, name="planted-options", kind=PlantedOptions)
+    validate("options", ready(Encoder(backbone, max_length=64), data), data, Accuracy(), order())
+
+    parts = {"premise": "premise", "hypothesis": "hypothesis"}
+    rows = [dict(e.parts, label=e.label, set=i // 4) for i, e in enumerate(planted(37).pool)]
+    data = PairedText("edited", parts, list(planted(1).task.labels), path=rows, eval_batch_size=4,
+                      counterpart={"group": "set"})
+    data.setup("validate")
+    model = ready(Encoder(backbone, max_length=64), data)
+    validate("edited", model, data, Accuracy(), Counterparts(), only=list(cases["edited"]))
 
     data = module(tables, eval_batch_size=3)
     data.setup("validate")

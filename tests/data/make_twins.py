@@ -252,10 +252,85 @@ def vqa2(folder: Path, rng: random.Random) -> None:
     tiny_data.write_vqa(folder, TRAINING // 2, VALIDATION // 2)
 
 
+def _with_edits(rows: Rows, part: str, labels: Sequence[Any], edits: int = 2) -> Rows:
+    """The rows with ids, each followed by edited rows that name it as their original."""
+    made: list[dict[str, Any]] = []
+    for i, row in enumerate(rows):
+        made.append(row | {"id": f"{i}", "original": "", "kind": None})
+        for k in range(1, edits + 1):
+            edit = {"id": f"{i}-{k}", "original": f"{i}", "kind": ("tense", "order")[k % 2]}
+            made.append(row | edit | {part: f"{row[part]} Then {k} came .", "label": labels[(i + k) % len(labels)]})
+    return made
+
+
+def boolq(folder: Path, rng: random.Random) -> None:
+    rows = _with_edits(pairs(rng, 6, ("passage", "question"), ("TRUE", "FALSE")), "question", ("FALSE", "TRUE", ""))
+    tiny_data.write_lines(folder / "boolq.jsonl", rows)
+
+
+def matres(folder: Path, rng: random.Random) -> None:
+    labels = ("before", "after", "simultaneous", "vague")
+    rows = _with_edits(pairs(rng, 6, ("text", "other"), labels), "text", labels)
+    tiny_data.write_lines(folder / "matres.jsonl", rows)
+
+
+def perspectrum(folder: Path, rng: random.Random) -> None:
+    rows = pairs(rng, TRAINING, ("original_claim", "perspective"), ("pos", "neg", "unk"))
+    other = {"pos": "neg", "neg": "pos", "unk": "unk"}
+    edited = [{"contrast_claim": f"Not : {row['original_claim']}", "contrast_stance_label": other[row["label"]]}
+              for row in rows]  # fmt: skip
+    rows = [row | edit for row, edit in zip(renamed(rows, "label", "original_stance_label"), edited, strict=True)]
+    tiny_data.write_table(folder / "perspectrum.csv", rows)
+
+
+def monli(folder: Path, rng: random.Random) -> None:
+    def write(name: str, n: int) -> None:
+        rows = pairs(rng, n // 2, ("sentence1", "sentence2"), NLI[:1])
+        turned = [{"sentence1": row["sentence2"], "sentence2": row["sentence1"], "label": NLI[1]} for row in rows]
+        tiny_data.write_lines(folder / f"{name}.jsonl", renamed([*rows, *turned], "label", "gold_label"))
+
+    splits(("nmonli_train", "nmonli_test"), write)
+
+
+def condaqa(folder: Path, rng: random.Random) -> None:
+    ids = {"PassageID": lambda i: i // 8, "QuestionID": lambda i: f"q{i // 4}", "PassageEditID": lambda i: i % 4}
+    rows = pairs(rng, 16, ("sentence1", "sentence2"), ("YES", "NO", "DON'T KNOW"), SampleID=lambda i: i, **ids)
+    tiny_data.write_lines(folder / "condaqa.jsonl", rows)
+
+
+def conflictqa(folder: Path, rng: random.Random) -> None:
+    rows = pairs(rng, TRAINING, ("question", "passage"), ("memory",), other_label="counter", id=lambda i: i)
+    others = pairs(rng, TRAINING, ("other_passage", "memory"), ("",), counter=lambda i: f"It was {i} .")
+    tiny_data.write_lines(folder / "conflictqa.jsonl", [b | a for a, b in zip(rows, others, strict=True)])
+
+
+def rgb(folder: Path, rng: random.Random) -> None:
+    rows = []
+    for i in range(TRAINING):
+        person, *places = rng.choice(tiny_data.PEOPLE), *rng.sample(tiny_data.PLACES, 2)
+        names = zip(("passages", "false_passages"), places, strict=True)
+        row = {name: f"The {person} hid in the {place} ." for name, place in names}
+        row |= {"id": i, "question": f"Where does the {person} hide?"}
+        rows.append(row | {"answers": [places[0], f"the {places[0]}"], "false_answers": [places[1]]})
+    tiny_data.write_lines(folder / "rgb.jsonl", rows)
+
+
+def cad_nli(folder: Path, rng: random.Random) -> None:
+    def write(name: str, n: int) -> None:
+        rows = pairs(
+            rng, n, ("premise", "hypothesis"), NLI, idx=lambda i: f"{i // 3}-{('orig', 'cf-0', 'cf-1')[i % 3]}"
+        )
+        tiny_data.write_lines(folder / f"{name}.jsonl", rows)
+
+    splits(("train", "validation"), write)
+
+
 TWINS: dict[str, Callable[[Path, random.Random], None]] = {
     made.__name__.rstrip("_"): made
     for made in (anli, duorc, easy_vqa, hans, help_, infotabs, med, mnli, msgs, newsqa, nlixy, nlvr, nlvr2)
 } | {made.__name__: made for made in (paws, qqp, rag, rte, snli, squad2, vqa2, wanli)}
+COUNTERPARTS = boolq, cad_nli, condaqa, conflictqa, matres, monli, perspectrum, rgb
+TWINS |= {made.__name__: made for made in COUNTERPARTS}
 
 
 def make_twins(folder: Path) -> None:

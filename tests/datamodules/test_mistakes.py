@@ -12,7 +12,7 @@ from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.mixture import Mixture
 from heedful.records import DataError, HeedfulError, SettingError
 
-from own_data import CONFIGS, NLI, nli_rows, twin_path
+from own_data import CONFIGS, GENERATED, NLI, nli_rows, twin_path
 from refusals import refused
 
 SIZES = {"train": 12, "validation": 6, "test": 6, "one": 12, "two": 12}
@@ -182,7 +182,7 @@ def test_a_mistake_is_one_error(
     error: type[HeedfulError], name: str, settings: dict[str, Any], facts: list[Any]
 ) -> None:
     kind, usual = BASES[name]
-    path = {} if name not in CONFIGS or name == "planted" else {"path": str(twin_path(name))}
+    path = {} if name not in CONFIGS or name in GENERATED else {"path": str(twin_path(name))}
     with refused(error, *facts):
         arguments = {k: str(v) if isinstance(v, Path) else v for k, v in (usual | path | settings).items()}
         getattr(datamodules, kind)(**arguments).setup("fit")

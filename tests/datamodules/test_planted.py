@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules import Planted
+from heedful.datamodules import Planted, PlantedOptions
 from heedful.datamodules import planted as p
 from heedful.records import generator
 
@@ -177,3 +177,24 @@ def test_the_data_module_holds_these_pairs() -> None:
         assert [(e.parts["premise"], e.parts["hypothesis"], e.label) for e in examples] == made
     pools = [set_up(Planted(n_validation=9), "validate", seed).pool.fingerprint for seed in (0, 1)]
     assert pools[0] == pools[1] != Planted(n_validation=9, grammar_seed=1).load("validation").fingerprint
+
+
+def test_one_of_three_options_follows_at_the_places_asked_for() -> None:
+    """Made by the same rules: the right one restates the event, and no two are alike."""
+    examples = [p.planted_options(0, "train", i, 0.5, 0.05) for i in range(900)]
+    counts = Counter(label for _, _, label in examples)
+    assert abs(counts["A"] - 450) < 60
+    assert abs(counts["B"] - counts["C"]) < 60
+    for i, (premise, options, label) in enumerate(examples[:200]):
+        rng = generator("planted options", 0, "train", i)
+        event = p.random_event(rng)
+        right = p.restated(event, rng).sentence()
+        assert (premise, options.values[label]) == (event.sentence(), (right,))
+        assert len(set(options.texts)) == 3
+    assert Counter(label for _, _, label in (p.planted_options(0, "train", i, 1.0, 0) for i in range(30))) == {"A": 30}
+
+
+def test_options_are_a_data_set() -> None:
+    data = set_up(PlantedOptions(n_train=8, n_validation=6))
+    assert (data.task.parts, data.task.labels, data.default_label) == (("premise", "options"), ("A", "B", "C"), None)
+    assert (len(data.trained), len(data.pool), data.swap) == (8, 6, ["premise"])

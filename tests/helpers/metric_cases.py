@@ -1,5 +1,6 @@
 """Rows and contexts of all metrics, for tests of their common properties."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -120,6 +121,15 @@ def logical() -> tuple[pa.Table, Context]:
     return table(entries), Context("d", labels=labels, own={"data": "n"})
 
 
+def edited() -> tuple[pa.Table, Context]:
+    changed = [
+        {"uid": f"u{i}", "intervention": "counterpart", "variant": f"{kind}#{k}", "draw": -1,
+         "gold2": LABELS[(i + k) % 3], "y2": LABELS[(i + 2 * k) % 3], "clusters": [f"u{i}", f"s{i}"]}
+        for i in range(9) for k, kind in enumerate(["tense", "order"])
+    ]  # fmt: skip
+    return make({f"u{i}": (LABELS[i % 3], LABELS[i * i % 3]) for i in range(9)}, changed), Context("d", labels=LABELS)
+
+
 def with_slices(rows: pa.Table, *columns: tuple[str, str]) -> pa.Table:
     """The rows with slices: the number in a uid chooses the value of each column in turn."""
     numbers = [int(uid.rpartition("u")[2]) for uid in rows["uid"].to_pylist()]
@@ -143,6 +153,21 @@ def plain(kind=CLASSIFICATION, **about):
 def sliced_swaps(**own):
     rows, context = swaps({f"u{i}": LABELS[i % 3] for i in range(9)}, ["neutral", "contradiction"], **own)
     return with_slices(rows, ("kind", "ab")), replace(context, slices=("kind",))
+
+
+def interactions(**about):
+    """Every second example has no second swap of b; one prediction is missing."""
+    base = {f"u{i:02}": (LABELS[i % 3], LABELS[(i * i) % 3]) for i in range(12)}
+    entries = [
+        {"uid": u, "part": part, "draw": -1, "intervention": "empty"} for u in base for part in ("a", "b", "a+b")
+    ]
+    entries += [
+        {"uid": u, "part": part, "draw": d, "variant": "a+b", "partner": f"u{(i + d + 1) % 12:02}", "expects": ""}
+        for i, u in enumerate(base) for part in ("a", "b", "a+b") for d in range(2) if (i % 2, part, d) != (0, "b", 1)
+    ]  # fmt: skip
+    answers = ["(no label)", *(LABELS[k % 3] for k in range(1, len(entries)))]
+    rows = make(base, [entry | {"y2": y2} for entry, y2 in zip(entries, answers, strict=True)])
+    return with_slices(rows, ("kind", "xy")), Context("d", labels=LABELS, own={"pairs": [["a", "b"]]}, **about)
 
 
 def many_labels():
@@ -206,6 +231,20 @@ def two_classes():
     return make(base), Context("d", labels=("contradiction", "entailment", "neutral"))
 
 
+def reordered():
+    """Three options, of which the answer follows the content, the position, or neither."""
+    base = {f"u{i}": ("ABC"[i % 3], "ABC"[i % 2]) for i in range(12)}
+    moved = {"A": "B", "B": "C", "C": "A"}
+    expects = "moves/" + json.dumps({old: [new] for old, new in moved.items()})
+    changed = [
+        {"uid": uid, "intervention": "order", "part": "options", "draw": d, "y2": "ABC"[(i + d) % 3],
+         "gold2": moved[gold], "expects": expects}
+        for d in range(2) for i, (uid, (gold, _)) in enumerate(base.items())
+    ]  # fmt: skip
+    own = {"part": "", "perturbation": True}
+    return make(base, changed), Context("d", labels=("A", "B", "C"), own=own)
+
+
 COUNTS = {"split": "test"} | {
     name: {"pairs": 8, "seeds": 5, "seeds_without_match": 1, "sha256": f"of {name}"} for name in ("I0", "I1")
 }
@@ -214,6 +253,9 @@ CASES: dict[str, Callable[[], tuple[pa.Table, Context]]] = {  # name of the metr
     "attentiveness of spans": lambda: answered(swap=[["a", "leaves"], ["b", "stays"]]),
     "default_label": lambda: classified(swap=["a", "b"], siblings={}),
     "naive_partial": lambda: classified(sides=["a", "b"]),
+    "order": reordered,
+    "counterpart": edited,
+    "interaction": lambda: interactions(slices=("kind",)),
     "table_rows": tables,
     "challenge": challenged,
     "counterfactual_tables": of_sets,

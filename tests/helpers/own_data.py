@@ -10,17 +10,21 @@ from typing import Any
 import yaml
 
 from heedful import datamodules
+from heedful.configs.data.counterparts import CONVERTERS
 from heedful.datamodules import PairedData, PairedText
 from heedful.records import Examples
 
 ROOT = Path(__file__).parents[2]
 TWINS = ROOT / "tests" / "data"
-CONFIGS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "configs" / "data").glob("*.yaml"))}
+FILES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "configs" / "data").glob("*.yaml"))}
+CONFIGS = {name: config for name, config in FILES.items() if config["init_args"].get("label", "") is not None}
 SHARED = {"hans-three": "hans", "mnli-mismatched": "mnli", "paws-as-qqp": "paws"}  # configs that read another's files
-OF_TWIN: dict[str, dict[str, Any]] = {
+GENERATED = "planted", "planted-options"  # not read
+ONE_FILE = "boolq", "condaqa", "conflictqa", "matres", "perspectrum", "rgb"  # without training data
+OF_TWIN: dict[str, dict[str, Any]] = {name: {"hold_out": 6} for name in ONE_FILE} | {
     "help": {"hold_out": 6},
     "med": {"hold_out": 6},  # all of MED is for evaluation
-    "planted": {"n_train": 8, "n_validation": 6},  # generated, not read
+    **dict.fromkeys(GENERATED, {"n_train": 8, "n_validation": 6}),
     "vqa2": {"answers": 4},
     "wanli": {"hold_out": 6},
 }
@@ -67,7 +71,14 @@ def configured(name: str, path: Any = None, stage: str = "fit", seed: int = 0, *
 
 def twin_path(name: str) -> Path | None:
     """The folder of a config's twin; None for generated data."""
-    return None if name == "planted" else TWINS / SHARED.get(name, name)
+    return None if name in GENERATED else TWINS / SHARED.get(name, name)
+
+
+def converted(name: str, path: Path, folder: Path) -> Path:
+    """The published data of a config, or a file in the folder to which the converter has written them."""
+    if name not in CONVERTERS:
+        return path
+    return write_jsonl(folder / f"{name}.jsonl", CONVERTERS[name](path))
 
 
 def uids(examples: Examples) -> list[str]:

@@ -86,19 +86,19 @@ def provider(text: str = "Premise of #."):
 
 
 class Page(HTMLParser):
-    """The parsed page: cells of table rows and verdicts by metric, ids, headings, scripts, attributes, texts, cards."""
+    """The parsed page: table rows and sentences by metric, ids, headings, scripts, attributes, texts, cards."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.lines: dict[str, list[list[str]]] = {}
-        self.verdicts: dict[str, str] = {}
+        self.sentences: dict[str, str] = {}
         self.ids: list[str] = []
         self.headings: list[int] = []
         self.scripts: list[str] = []
         self.texts: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
         self._line: list[str] | None = None
-        self._verdict = ""
+        self._sentence = ""
         self._inside = ""
         self.cards: list[str] = []
         self._in_card = False
@@ -124,14 +124,14 @@ class Page(HTMLParser):
         elif tag in ("th", "td") and self._line is not None:
             self._line.append("")
         elif tag == "li" and "data-metric" in own:
-            self._verdict = str(own["data-metric"])
-            self.verdicts[self._verdict] = ""
+            self._sentence = str(own["data-metric"])
+            self.sentences[self._sentence] = ""
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "tr":
             self._line = None
         if tag == "li":
-            self._verdict = ""
+            self._sentence = ""
         if tag == "article":
             self._in_card = False
         if tag == self._inside:
@@ -146,5 +146,5 @@ class Page(HTMLParser):
                 self.cards[-1] += data
             if self._line:
                 self._line[-1] = f"{self._line[-1]}{data}".strip()
-            if self._verdict:
-                self.verdicts[self._verdict] += data
+            if self._sentence:
+                self.sentences[self._sentence] += data

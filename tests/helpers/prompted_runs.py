@@ -15,6 +15,7 @@ from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records import rows as r
 from heedful.records.storage.results import write_results
+from heedful.reports.results import score
 
 import written_results
 from python_rows import rows_from
@@ -125,7 +126,9 @@ def save(
         "checkpoint": None,
     }
     who = identity_of(config, Predictor()) | {"prompt": prompt, "server": server}
-    write_results(folder, written_results.results(data=context.data, seed=context.seed, identity=who), written)
+    run = next(iter(written.values()))[1]["run"]
+    found = {**score(run, written).results, "identity": who, "seed": context.seed}
+    write_results(folder, found, written)
     (folder / "run.json").write_text(json.dumps({"prompt": prompt}))
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return str(folder)

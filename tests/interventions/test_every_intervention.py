@@ -1,5 +1,7 @@
 """The contract of interventions, for each of them: columns, dependence on seed, uid and draw, manifest."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,8 +15,10 @@ from heedful.interventions import (
     Annotated,
     Design,
     Donors,
+    EditedParts,
     Families,
     KeepPart,
+    Members,
     Null,
     PerturbHypothesis,
     RowEdits,
@@ -28,7 +32,7 @@ from heedful.interventions import (
     manifest_hash,
 )
 from heedful.interventions.tables.allowed_transitions import transitions
-from heedful.records import EMPTIED, Example, Examples, Table
+from heedful.records import EMPTIED, Example, Examples, ExamplesBuilder, Table
 from heedful.records.example import content_id
 
 from changed_examples import made
@@ -60,6 +64,21 @@ LOGIC = Examples.of(
 )  # fmt: skip
 
 
+def counterparts(n: int, edited: Sequence[str], groups: Sequence[str] = ()) -> Examples:
+    builder = ExamplesBuilder(("text", "other"), groups, edited=edited)
+    for i in range(n):
+        about = {"text": f"edit {i}", "label": LABELS[i % 2], "kind": "xy"[i % 2], "original": f"d/{i - i % 3}"}
+        about["original"] = about["original"] if i % 3 else None
+        builder.add(
+            f"d/{i}", [f"t{i}", "o"], LABELS[i % 3], [f"s{i // 3}"] * len(groups), (), [about[n] for n in edited]
+        )
+    return builder.finish()
+
+
+ROWS_WITH_EDITS = counterparts(9, ("text", "label", "kind"))
+ORIGINALS, SETS = (counterparts(9, names, ("counterparts",)) for names in (("original", "kind"), ()))
+
+
 def source() -> Source:
     return Source(TABLES, RuleAnalyser())
 
@@ -70,17 +89,23 @@ INTERVENTIONS = {  # name: (pool, function that returns a fresh intervention)
     "null": (PAIRS, Null),
     "keep": (PAIRS, lambda: KeepPart("hypothesis", ("premise",))),
     "swap": (PAIRS, lambda: Swap("premise", "neutral", draws=3)),
+    "empty": (PAIRS, lambda: KeepPart("", ("premise", "hypothesis"), name="empty")),
+    "swap pair": (PAIRS, lambda: Swap("premise", None, draws=2, pair=("premise", "hypothesis"))),
     "swap both": (PAIRS, lambda: Swap("premise+hypothesis", None, draws=2)),
     "sibling": (PAIRS, lambda: Siblings("premise", Families(PAIRS, "premise", "neutral"), draws=1)),
     "predicted as": (PAIRS, lambda: Swap("premise", None, draws=2, predicted_as="neutral")),
     "annotated": (TABLES, lambda: Annotated("a", EDITED, "premise", flips=False)),
+    "edited": (ROWS_WITH_EDITS, lambda: EditedParts(("text",))),
+    "edits": (ORIGINALS, lambda: Members.of(ORIGINALS)),
+    "members": (SETS, lambda: Members.of(SETS)),
     "values": (TABLES, lambda: SwapValues(RELEVANT, TABLES, "premise", "hypothesis", draws=2)),
     "title": (TABLES, lambda: SwapTitle(source(), ("premise", "hypothesis"))),
     **{f"rows {name}": (TABLES, lambda n=name: RowEdits(n, "premise", Donors(TABLES, "premise"))) for name in ROWS},
     **{f"{k} {d}": (TABLES, lambda k=k, d=d: PerturbHypothesis(k, d, source())) for k in KINDS for d in DIRECTIONS},
     **{f"I{k}": (LOGIC, lambda k=k: intervention_sets(Design(LOGIC), 9, 0)[k]) for k in range(4)},
 }  # fmt: skip
-NO_RANDOMNESS = {"null", "keep", "annotated", "rows delete", "rows identity", "I0", "I1", "I2", "I3"}
+NO_RANDOMNESS = {"null", "keep", "empty", "annotated", "rows delete", "rows identity", "I0", "I1", "I2", "I3"}
+NO_RANDOMNESS |= {"edited", "edits", "members"}
 
 
 @pytest.fixture(params=INTERVENTIONS, scope="module")
@@ -145,7 +170,7 @@ def test_changes_depend_on_seed_uid_and_draw_only(case):
     everything = made(intervention, pool, positions, seed=3)
     subset = positions[::2][::-1]
     assert made(make(), pool, subset, seed=3) == [c for i in subset for c in everything if c.position == i]
-    if "swap" not in name and name not in ("predicted as", "I0", "I1", "I2", "I3", "sibling"):
+    if "swap" not in name and name not in ("predicted as", "I0", "I1", "I2", "I3", "sibling", "edits", "members"):
         turned = pool.take(range(len(pool) - 1, -1, -1))
         expected = {(pool.uid(c.position), c.draw, c.variant): c.example for c in everything}
         found = made(make(), turned, np.sort(len(pool) - 1 - positions), seed=3)
@@ -167,7 +192,7 @@ def test_every_change_has_an_expectation_except_of_a_part_kept_alone(case):
         if name.startswith("rows "):
             assert transitions(expects.removeprefix("transitions/"))
         else:
-            assert expects in (("",) if name == "keep" else ("stays", "leaves", "gold2"))
+            assert expects in (("",) if name in ("keep", "empty") else ("stays", "leaves", "gold2"))
 
 
 def test_all_manifests_differ():

@@ -16,6 +16,7 @@ from heedful.records import Example, Examples
 from heedful.records import partners as partnering
 
 from changed_examples import made
+from tiers import costly
 
 few = st.sampled_from("abcde")
 contents = st.lists(st.tuples(few, few, few), min_size=1, max_size=12)
@@ -105,6 +106,44 @@ def test_there_is_none_exactly_where_everyone_is_related(rows, part, seed, block
         positions = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=30))
         for i, partners in zip(positions, drawn(Swap(part, None), make(rows), 4, seed, positions), strict=True):
             assert set(partners.tolist()) <= (set(candidates(rows, i, part)) or {-1})
+
+
+@costly
+@given(contents, seeds, st.sampled_from([1, 32]))
+def test_the_swaps_of_a_pair_have_the_same_partner_who_is_one_for_each_of_them(rows, seed, blocks):
+    assume(all(len({row[k] for row in rows}) > 1 for k in (0, 1)))  # what all examples share is no reason to refuse
+    pair = "premise", "hypothesis"
+    pool, swaps = make(rows), [Swap(part, None, pair=pair, draws=3) for part in (*pair, "premise+hypothesis")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swapping, "BLOCKS", blocks)
+        partners = [drawn(swap, pool, 3, seed) for swap in swaps]
+        changed = [made(swap, pool, seed=seed) for swap in swaps]
+    assert partners[0].tolist() == partners[1].tolist() == partners[2].tolist()
+    for i, of_example in enumerate(partners[0]):
+        allowed = set(candidates(rows, i, "premise")) & set(candidates(rows, i, "hypothesis"))
+        assert set(of_example.tolist()) <= (allowed or {-1})
+    for premise, hypothesis, both in zip(*changed, strict=True):
+        base, partner = pool[both.position], pool[both.partner]
+        assert (premise.partner, hypothesis.partner) == (both.partner, both.partner)
+        assert premise.example.parts == base.parts | {"premise": partner.parts["premise"]}
+        assert hypothesis.example.parts == base.parts | {"hypothesis": partner.parts["hypothesis"]}
+        assert both.example.parts == partner.parts
+        assert {each.variant for each in (premise, hypothesis, both)} == {"premise+hypothesis"}
+
+
+@pytest.mark.parametrize("blocks", [1, 32], ids=["most from a list", "by chance"])
+def test_partners_of_a_pair_are_uniform_over_the_candidates_of_both(blocks, monkeypatch):
+    monkeypatch.setattr(swapping, "BLOCKS", blocks)
+    rows = [(f"p{i % 5}", f"h{i % 7}", f"t{i}") for i in range(20)]  # of 35 pairs, 20 are real
+    partners = drawn(Swap("premise", None, pair=("premise", "hypothesis")), make(rows), DRAWS)
+    p_values = []
+    for i, of_example in enumerate(partners):
+        allowed = [set(candidates(rows, i, part)) for part in ("premise", "hypothesis")]
+        assert 1 < len(both := allowed[0] & allowed[1]) < min(map(len, allowed))
+        counts = np.bincount(of_example, minlength=len(rows))[sorted(both)]
+        assert counts.sum() == DRAWS
+        p_values.append(chisquare(counts).pvalue)
+    assert min(p_values) > 1e-3 / len(p_values)
 
 
 # Position 0 is related to 1 (premise), 4 (hypothesis), 5 (topic), 9 (premise and topic).

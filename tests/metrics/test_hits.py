@@ -15,12 +15,15 @@ from made_rows import make
 LABELS = ("entailment", "neutral", "contradiction")
 SPANS = ("", "Rome", "the rome!", "Paris")
 ANSWERS = {"classification": LABELS, "soft": LABELS, "span": SPANS, "text": ("", "Rome", "rome", "entailment")}
+ANSWERS["contained"] = (*SPANS, "in Rome")
 GOLDS = {
     "classification": LABELS,
     "soft": ("{}", '{"neutral": 0.3}', '{"entailment": 0.5, "neutral": 0.6}', '{"contradiction": 1.0}'),
     "span": ("[]", '["Rome"]', '["Paris", "the Rome"]'),
     "text": ("Rome", "rome", ""),
 }
+GOLDS["contained"] = GOLDS["span"]
+OF_SPANS = "span", "contained"
 PAPER = {  # allowed by each rule, from E, from N, from C
     "delete/relevant": dict.fromkeys(("union", "composed"), ("N", "N", "N")),
     "insert/any": dict.fromkeys(("union", "composed"), ("E", "ENC", "C")),
@@ -33,7 +36,7 @@ rules = st.sampled_from(["union", "composed"])
 
 
 def same(kind, y, y2):
-    if kind != "span":
+    if kind not in OF_SPANS:
         return y == y2
     bare = [text.lower().strip("!").removeprefix("the ") for text in (y, y2)]
     return bare[0] == bare[1]
@@ -42,7 +45,10 @@ def same(kind, y, y2):
 def score(kind, answer, gold):
     if answer == NO_LABEL:
         return 0
-    if kind == "span":
+    if kind == "contained" and answer and gold != "[]":
+        bare = answer.lower().replace("!", "").split()
+        return any({*right.lower().split()} - {"the"} <= {*bare} for right in json.loads(gold))
+    if kind in OF_SPANS:
         return max(same(kind, answer, right) for right in json.loads(gold) or [""])
     return json.loads(gold).get(answer, 0) if kind == "soft" else answer == gold
 
@@ -51,7 +57,7 @@ def is_met(kind, rule, expects, y, y2, gold2):
     match expects.split("/", 1):
         case ["stays"]:
             return same(kind, y, y2)
-        case ["leaves"] if kind == "span" and y != "":
+        case ["leaves"] if kind in OF_SPANS and y != "":
             return y2 == ""
         case ["leaves"]:
             return not same(kind, y, y2)

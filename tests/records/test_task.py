@@ -18,6 +18,7 @@ GOLDS = {
     "span": st.lists(ANSWER, unique=True),
     "text": ANSWER,
 }
+GOLDS["contained"] = GOLDS["span"]
 
 
 @pytest.mark.parametrize("kind", KINDS.values())
@@ -45,7 +46,7 @@ def test_answers_are_right_by_the_rules_of_their_kind() -> None:
     assert SPAN.scores(["the Dog!", "dog", "cat", ""], ['["a dog"]', '["a dog"]', '["a dog"]', "[]"]).tolist() == [
         *(1, 1, 0, 1)
     ]
-    assert [kind.alike("the Dog", "dog") for kind in KINDS.values()] == [False, False, True, False]
+    assert [kind.alike("the Dog", "dog") for kind in KINDS.values()] == [False, False, True, False, True]
     assert TEXT.scores(["the Dog", "dog"], ["the Dog"] * 2).tolist() == [1, 0]
     assert TEXT.best_answer(["a", "b", "b"]) == "b"
 
@@ -67,7 +68,7 @@ def test_models_are_trained_towards_labels_or_their_worth() -> None:
     assert (worth.dtype, worth.tolist()) == (np.float32, [[1, np.float32(0.3), 0], [0, 0, 0], [0, 0, 0]])
     assert SPAN.targets(['["a"]', "[]"], {}).tolist() == [-1, -1]
     shapes = [torch.from_numpy(kind.targets([], index)).shape for kind in KINDS.values()]  # of a batch of no example
-    assert shapes == [(0,), (0, 3), (0,), (0,)]
+    assert shapes == [(0,), (0, 3), (0,), (0,), (0,)]
 
 
 def test_a_task_is_saved_as_plain_values() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import heedful
 from heedful.cli import command
 from heedful.records import Context, RunError, read_json
 from heedful.records.rows import BASE
@@ -110,7 +111,7 @@ REPORTS: dict[str, Callable[[list[str], Path], None]] = {
     "compare --mean": lambda runs, _: command.main(["compare", "--mean", *runs]),
     "matrix": lambda runs, _: command.main(["matrix", *runs]),
     "comparable": lambda runs, _: command.main(["compare", "--agreed", *runs]),
-    "in_context": lambda runs, _: command.main(["matrix", "--prompts", *runs]),
+    "matrix --mean": lambda runs, _: command.main(["matrix", "--mean", *runs]),
     "inoculation": lambda runs, _: command.main(["compare", "--inoculation", *runs]),
     "ranking": lambda runs, _: command.main(["rank", *runs]),
     "partial_figure": with_partial,
@@ -120,7 +121,7 @@ OUTCOMES = {  # of each case: the runs are shown (+), shown with a note on the f
     "compare --mean": "+-----",
     "matrix": "+nn+n+",
     "comparable": "+--+-+",
-    "in_context": "+----+",
+    "matrix --mean": "+-----",
     "inoculation": "+--+--",
     "ranking": "+--+-+",
     "partial_figure": "+nn+-+",
@@ -133,7 +134,7 @@ def test_what_each_report_does_with_runs_that_do_not_belong_together(tmp_path, c
     monkeypatch.setenv("COLUMNS", "240")
     settings, fact = CASES[case]
     outcome = OUTCOMES[report][list(CASES).index(case)]
-    save = asked if report == "in_context" else partial(run_folder, report=report)
+    save = asked if report == "matrix --mean" else partial(run_folder, report=report)
     first, second = save(tmp_path / "a"), str(tmp_path / "b")
     if settings is None:
         shutil.copytree(first, second)
@@ -157,4 +158,35 @@ def test_compare_says_when_numbers_of_training_steps_differ(tmp_path, capsys):
     text = " ".join(capsys.readouterr().out.replace(str(tmp_path), "").split())
     assert "/a and /b have weights from different training steps, 46 and 1,032." in text
     command.main(["compare", "--mean", *runs])
-    assert "numbers of steps" not in capsys.readouterr().out
+    assert "weights from different training steps" in " ".join(capsys.readouterr().out.split())
+
+
+def always(answer: str) -> Callable[[list[dict]], list[str]]:
+    def predict(inputs: list[dict]) -> list[str]:
+        return [answer for _ in inputs]
+
+    return predict
+
+
+def never(_: str) -> Callable[[list[dict]], list[str]]:
+    def predict(inputs: list[dict]) -> list[str]:
+        return ["no" for _ in inputs]
+
+    return predict
+
+
+@pytest.mark.parametrize("other", [always("no"), never(""), partial(never(""))])
+def test_two_functions_of_one_name_are_told_apart_and_two_names_of_equal_data_are_said(tmp_path, capsys, other):
+    rows = [{"a": f"Dog {i}.", "b": f"Cat {i}.", "label": ("yes", "no")[i % 2]} for i in range(20)]
+    measured = {"first": always("yes"), "again": always("yes"), "other": other}
+    for name, predict in measured.items():
+        data = "theirs" if name == "again" else "mine"
+        settings = {"parts": ["a", "b"], "name": data, "trainer": {"enable_progress_bar": False}}
+        heedful.measure(predict, rows, labels=["yes", "no"], **settings).save(tmp_path / name)
+    first, again, others = (str(tmp_path / name) for name in measured)
+    command.main(["compare", first, others])
+    assert "have measured two functions of one name, predict" in " ".join(capsys.readouterr().out.split())
+    command.main(["compare", first, again])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "whose examples are the same: measure both with one name=." in text
+    assert "two functions" not in text

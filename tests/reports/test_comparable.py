@@ -177,7 +177,12 @@ def test_runs_on_several_data_sets_are_compared_within_each(tmp_path, capsys):
     table = [row for row in csv.reader(io.StringIO(capsys.readouterr().out)) if row]
     assert [row[0] for row in table[::3]] == ["d, validation: premise swapped", "e, validation: premise swapped"]
     assert [row[0] for row in table if row[0] in folders] == folders
-    assert table[1][1:] == ["100.0 [73.5, 100.0]", "12", "100.0 [73.5, 100.0]", "12", "+0.0 [-26.5, +26.5]"]
+    found = dict(zip(table[0], table[1], strict=True))
+    assert [found[name] for name in ("on U", "on U n", "own score", "own score n", "on U - own")] == [
+        "100", "12", "100", "12", "0",
+    ]  # fmt: skip
+    assert float(found["on U low"]) == pytest.approx(73.535, abs=0.001)
+    assert float(found["on U - own high"]) == pytest.approx(26.465, abs=0.001)
 
 
 def test_of_few_examples_their_number_stands_in_the_table(tmp_path, capsys):

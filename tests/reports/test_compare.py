@@ -1,7 +1,6 @@
 """``heedful compare``: paired differences against loops, and means over runs."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,21 @@ from hypothesis import strategies as st
 
 from heedful.cli import command
 from heedful.records import Context, Measurement, MetricName, RunError
-from heedful.reports import compare as report
+from heedful.records.rows import BASE
+from heedful.reports.compare import means
+from heedful.reports.runs import read_runs, result_folders
 
+import prompted_runs
 import written_results
 from clustered_shares import Entry, change_interval
+from prompted_runs import rows_of as rows_of_prompt
 from refusals import refused
 
 ACCURACY, PREMISE = MetricName("accuracy", "d"), MetricName("attentiveness", "d", "premise")
 SCORE = Measurement(0.61234, 4321, 5, 0.01278, (0.5944, 0.6301), (0.6,) * 5)
 OTHER = Measurement(0.9, 4000, 5, 0.002, (0.89, 0.91))
 PLAIN = Measurement(0.5, 4)
+NUMBERS = ("metrics", "names", "headlines")
 UNDEFINED = Measurement(None, 0, reason="every prediction is the default label 'neutral'")
 
 
@@ -126,23 +130,6 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
     assert ("Not paired: " in text) == (case == "other data")
 
 
-@given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.sampled_from([(), ("few_examples",)]))
-def test_the_mean_of_runs(values, flags):
-    """A number without a value, or of too few examples, in any run is undefined in the mean."""
-    ms = [Measurement(v, 9, reason="why" if v is None else None) for v in values]
-    ms[0] = replace(ms[0], flags=flags)
-    m = report.averaged([results((ACCURACY, one)) for one in ms])["metrics"]["accuracy/d"]
-    hidden = sum(one.value is None or bool(one.flags) for one in ms)
-    assert m["flags"] == list(flags)
-    if hidden:
-        assert (m["value"], m["std"], m["reason"]) == (None, None, f"in {hidden} of {len(values)} runs")
-        return
-    mean = sum(values) / len(values)
-    std = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
-    assert (m["value"], m["std"]) == (pytest.approx(mean), pytest.approx(std, abs=1e-12))
-    assert (m["n"], m["per_draw"]) == (len(values), values)
-
-
 def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     runs = [results((ACCURACY, PLAIN), (PREMISE, SCORE)), results((ACCURACY, OTHER))]
     for fold, (name, found) in enumerate(zip("ab", runs, strict=True)):
@@ -150,12 +137,13 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     command.main(["compare", "--mean", str(tmp_path / "a"), str(tmp_path / "b")])
     text = capsys.readouterr().out
     assert "mean of 2 runs, in %, ± std" in text
-    assert "accuracy 70.00 ± 28.28 n=2" in " ".join(text.split())
+    assert "accuracy 70.00 ± 28.28 n=2002" in " ".join(text.split())  # the mean of 4 and 4000
     assert "fold-a, fold-b" in text
     assert "attentiveness" not in text
     assert "Metrics that not all of these runs have: 1." in text
-    with refused(RunError):
-        report.averaged([results((ACCURACY, PLAIN)), results((PREMISE, SCORE))])
+    written_results.rewrite(tmp_path / "a", **{k: v for k, v in results((PREMISE, SCORE)).items() if k in NUMBERS})
+    with refused(RunError, "no metric in common"):
+        command.main(["compare", "--mean", str(tmp_path / "a"), str(tmp_path / "b")])
 
 
 def trained(folder: Path, seed: int, backbone: str = "org/model", swap_seed: int | None = None, **others) -> str:
@@ -197,3 +185,70 @@ def test_the_mean_is_over_runs_that_differ_in_the_seed_of_their_training_alone(t
         other = trained(tmp_path / "c", 1, **settings)
     with refused(RunError, fact):
         command.main(["compare", "--mean", same[0], other])
+
+
+def prompts(root: Path, kind: str, seeds: int, attentive: float = 0.5) -> list[str]:
+    """Write runs of one model with other demonstrations, which differ in their seed alone."""
+    folders = []
+    for seed in range(seeds):
+        rows = rows_of_prompt(attentive=attentive, seed=seed, invalid=0.0)
+        folders.append(prompted_runs.save(root / f"{kind}{seed}", rows, seed=seed, kind=kind))
+    return folders
+
+
+def test_the_mean_over_demonstrations_and_its_difference_are_those_of_loops(tmp_path, capsys):
+    """Means of the shares of each seed, with Student's interval over seeds at least."""
+    plain, copies = prompts(tmp_path, "plain", 3), prompts(tmp_path, "counterfactual", 3, 0.9)
+    groups = means(read_runs([*plain, *copies]))
+    assert [len(group.members) for group in groups] == [3, 3]
+    by_loops = []
+    for group in groups:
+        shares = []
+        for run in group.members:
+            rows = run.rows["attentiveness"][0].to_pylist()
+            counted = [row for row in rows if row["intervention"] == "swap" and row["y"] != "neutral"]
+            draws = {row["draw"] for row in counted}
+            of_draws = [[row["y2"] != row["y"] for row in counted if row["draw"] == draw] for draw in draws]
+            shares.append(np.mean([np.mean(hits) for hits in of_draws]))
+        m = group.results["metrics"]["attentiveness/nli/premise"]
+        assert (m["value"], m["std"]) == (pytest.approx(np.mean(shares)), pytest.approx(np.std(shares, ddof=1)))
+        away = 4.3027 * np.std(shares, ddof=1) / 3**0.5
+        assert m["ci95"][0] < m["value"] - 0.99 * away
+        assert m["ci95"][1] > min(1, m["value"] + 0.99 * away) - 1e-9
+        by_loops.append(shares)
+    command.main(["compare", "--mean", *plain, *copies])
+    text = " ".join(capsys.readouterr().out.split())
+    change = 100 * np.mean(np.subtract(by_loops[1], by_loops[0]))
+    assert f"attentiveness premise (2) - (1): {change:+.2f} points, paired 95 % interval" in text
+    assert "mean of 3 runs" in text
+
+
+def test_a_mean_is_undefined_where_a_seed_is_and_says_why(tmp_path, capsys):
+    runs = prompts(tmp_path, "plain", 2)
+    rows = rows_of_prompt(seed=2, invalid=0.0)
+    default = rows.filter([row["intervention"] == BASE for row in rows.to_pylist()])
+    default = default.set_column(default.schema.get_field_index("y"), "y", [["neutral"] * default.num_rows])
+    runs.append(prompted_runs.save(tmp_path / "default", default, seed=2))
+    command.main(["compare", "--mean", *runs])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "attentiveness premise undefined: in 1 of 3 runs: " in text
+
+
+def test_a_run_that_belongs_to_no_mean_has_its_own_column(tmp_path, capsys):
+    runs = [*prompts(tmp_path, "plain", 2), *prompts(tmp_path, "counterfactual", 1)]
+    assert result_folders([str(tmp_path), runs[0]]) == [*sorted(runs), runs[0]]
+    command.main(["matrix", "--mean", "--all", str(tmp_path)])
+    text = capsys.readouterr().out
+    assert [line.split()[:3] for line in text.splitlines() if line.startswith("models-tiny")][:2] == [
+        ["models-tiny,", "kind", "counterfactual"],
+        ["models-tiny,", "kind", "plain"],
+    ]
+
+
+@pytest.mark.parametrize(("seeds", "fact"), [(2, "seeds that both means have: 2."), (1, "Not paired: one is no mean")])
+def test_means_are_paired_by_seed(tmp_path, capsys, seeds, fact):
+    runs = [*prompts(tmp_path, "plain", 3), *prompts(tmp_path, "counterfactual", seeds, 0.9)]
+    command.main(["compare", "--mean", *runs])
+    text = " ".join(capsys.readouterr().out.split())
+    assert fact in text
+    assert ("attentiveness premise (2) - (1)" in text) == (seeds > 1)

@@ -53,9 +53,10 @@ def test_a_column_of_different_examples_is_said(runs, tmp_path, capsys):
 
 
 def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
-    command.main(["matrix", *runs, "--format", "csv"])
-    tables = [list(csv.reader(io.StringIO(t))) for t in capsys.readouterr().out.split("\n\n")]
-    assert tables == [
+    command.main(["matrix", *runs, "--format", "markdown"])
+    tables = capsys.readouterr().out.replace("---: |", "").replace("| --- |", "").split("\n\n")
+    cells = [[[c.strip() for c in line.split("|")[1:-1]] for line in t.splitlines() if line.strip()] for t in tables]
+    assert cells == [
         [
             ["score of the whole input, %", "mnli", "rte"],
             ["majority", "35.0", "35.0"],
@@ -75,12 +76,19 @@ def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
         [
             [
                 "one part for a model of all, %",
-                "mnli hypothesis alone: score",
                 "mnli hypothesis alone: agreement",
+                "mnli hypothesis alone: score",
             ],
-            ["minilm counterfactual", "60.0", "70.0"],
+            ["minilm counterfactual", "70.0", "60.0"],
         ],
     ]
+
+
+def test_csv_has_a_column_for_value_deviation_and_n(runs, capsys):
+    command.main(["matrix", *runs, "--format", "csv"])
+    _, table, *_ = (list(csv.reader(io.StringIO(text))) for text in capsys.readouterr().out.split("\n\n"))
+    assert table[0][1:] == ["mnli premise", "mnli premise std", "mnli premise n", "rte premise"]
+    assert table[1:] == [["minilm", "74.6", "1.23", "60", "-"], ["minilm counterfactual", "99", "1.23", "60", ""]]
 
 
 def test_intervals_and_models_at_chance_are_added(tmp_path, capsys):

@@ -29,10 +29,8 @@ REFUSED = {
     "compare --inoculation swapped twin": (RunError, "swapped", "twin", "challenge", "counterfactual_tables"),
     "matrix": (RunError,),
     "matrix bare": (RunError,),
-    "matrix --prompts": (RunError,),
-    "matrix --prompts bare": (RunError, "bare", "prompt"),
-    "matrix --prompts empty": (RunError, "empty"),
-    "matrix --prompts gone": (RunError, "gone"),
+    "matrix --mean swapped": (RunError, "mean"),
+    "matrix --mean empty": (RunError, "empty"),
     "rank": (RunError,),
     "rank gone": (DataError, "gone"),
     "rank swapped": (RunError, "swapped"),
@@ -58,14 +56,10 @@ REFUSED = {
     "page swapped -o other.csv": (RunError, "output other.csv", ".html"),
     "rescore": (RunError,),
     "rescore empty": (RunError, "empty"),
-    "sheet swapped": (RunError, "config.yaml"),
+    "sheet swapped": (RunError, "examples.json"),
     "sheet swapped --score other.csv": (DataError, "other.csv", "'now_wrong'"),
     "sheet swapped --score latin.csv": (DataError, "latin.csv", "UTF-8"),
     "sheet swapped --score maybe.csv": (DataError, "maybe.csv, row 3", "'maybe'"),
-    "card bare -o made": (RunError, "bare"),
-    "card empty -o made": (RunError, "empty"),
-    "card bare --push noowner": (SettingError, "noowner"),
-    "card bare --push a/b/c": (SettingError, "a/b/c"),
 }
 
 

@@ -13,6 +13,7 @@ from heedful.callbacks import (
     CounterfactualTables,
     DefaultLabel,
     Evidence,
+    Interaction,
     NaivePartial,
     Setting,
     TableRows,
@@ -57,7 +58,7 @@ def texts(*evaluations):
 def test_results_are_made_of_rows_alone(kind, tmp_path):
     """These evaluations are in no frozen run; ``test_ranking.py`` tests attributions."""
     if kind == "pairs":
-        evaluations = [DefaultLabel(), NaivePartial(), OtherData({"one": None, "two": None})]
+        evaluations = [DefaultLabel(), NaivePartial(), Interaction(2), OtherData({"one": None, "two": None})]
         engine = texts(*evaluations)
     else:
         folder = write_infotabs(tmp_path / "files")

@@ -1,21 +1,24 @@
 """``heedful sheet``: the content of annotation sheets, and their scores."""
 
 import csv
+import json
 
 import pandas as pd
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import measure as measure_function
 from heedful.callbacks import Attentiveness
+from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.cli import command
 from heedful.datamodules import Planted
-from heedful.records import Context, DataError, HeedfulError, RunError, SettingError, generator
+from heedful.records import Context, RunError, generator, read_json, write_json
 from heedful.records.storage.results import write_results
+from heedful.reports.page.examples import FILE, write_examples
+from heedful.reports.page.sample import swaps_to_judge
 from heedful.reports.runs import read_runs
-from heedful.reports.sheet import ANSWER, read_sheet, sample
+from heedful.reports.sheet import ANSWER
 
 from made_rows import make
 from oracles import measure
@@ -33,9 +36,9 @@ def by_words(table, hypothesis):
 
 def uids(rows, n, seed=0):
     context = Context(**{**vars(CONTEXT), "seed": seed})
-    places = sample(rows, "premise", context, n)
-    assert all(row["draw"] == 0 and row["intervention"] == "swap" for row in rows.take(places).to_pylist())
-    return [row["uid"] for row in rows.take(places).to_pylist()]
+    found = swaps_to_judge(rows, context, n)
+    assert all(row["draw"] == 0 and row["intervention"] == "swap" for row in found)
+    return [row["uid"] for row in found]
 
 
 def rows_of(seconds):
@@ -61,14 +64,16 @@ def run(tmp_path):
     engine = measure(by_words, Planted(**DATA), Attentiveness(draws=2))
     folder = tmp_path / "run"
     write_results(folder, engine.content, engine.rows)
-    configure(folder, "heedful.datamodules.Planted", DATA)
+    data = Planted(**DATA)
+    data.setup("validate")
+    write_examples(folder, RecomputedContents.of(engine.plans, data))
     return folder
 
 
-def configure(folder, class_path, settings):
-    model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "b"}}
-    config = {"model": model, "data": {"class_path": class_path, "init_args": settings}}
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+def read_sheet(path):
+    """The lines of a sheet, without the apostrophes before formulas."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [{name: text.removeprefix("'") for name, text in line.items()} for line in csv.DictReader(file)]
 
 
 def write(run, n=7):
@@ -122,22 +127,18 @@ def test_scores_are_those_of_the_answers(run, capsys):
         write(run)
 
 
-@pytest.mark.parametrize(
-    ("class_path", "settings", "error", "fact"),
-    [
-        ("heedful.datamodules.Planted", {"n_validation": 59}, DataError, "1 are in one"),
-        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, DataError, "60 of 60"),
-        ("os.system", {}, SettingError, "os.system"),
-        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, RunError, "Planted"),
-        ("heedful.datamodules.Planted", {"unheard_of": 1}, RunError, "datamodules.Planted"),
-    ],
-)
-def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, error: type[HeedfulError], fact):
-    configure(run, class_path, settings)
-    with refused(error, "config.yaml", fact):
+def test_inputs_that_a_run_did_not_keep_are_refused(run):
+    content = read_json(run / FILE)
+    kept = {json.dumps(key): contents for key, *contents in content["examples"]}
+    assert len(kept) == len(content["examples"])
+    write_json(run / FILE, content | {"examples": content["examples"][:1]})
+    with refused(RunError, run / FILE, "7 swapped inputs"):
         write(run)
-    (run / "config.yaml").unlink()
-    with refused(RunError, run / "config.yaml"):
+    write_json(run / FILE, content | {"rows": {}})
+    with refused(RunError, run / FILE, "0 of the 7"):
+        write(run)
+    (run / FILE).unlink()
+    with refused(RunError, run / FILE):
         write(run)
 
 
@@ -147,7 +148,9 @@ def test_a_measured_run_has_a_sheet_whose_texts_are_no_formulas(tmp_path):
     settings = {"parts": ["text", "question"], "labels": ["yes", "no"], "evaluations": "attentiveness"}
     for path, name in ((tmp_path / "rows.csv", "file"), (rows, "memory")):
         measure_function(lambda rows: ["yes"] * len(rows), path, **settings, output=tmp_path / name)
-    path = write(tmp_path / "file")
+    for name in ("memory", "file"):
+        (tmp_path / "sheet.csv").unlink(missing_ok=True)
+        path = write(tmp_path / name)
     assert {line["swapped"] for line in read_sheet(path)} == {"text", "question"}
     for line in read_sheet(path):
         assert line["text"].startswith("=1+")
@@ -155,9 +158,6 @@ def test_a_measured_run_has_a_sheet_whose_texts_are_no_formulas(tmp_path):
     with open(path, encoding="utf-8", newline="") as file:
         written = [*csv.DictReader(file)]
     assert all(line["text"].startswith("'=1+") and line["question"].startswith("'- q") for line in written)
-    path.unlink()
-    with refused(RunError, "config.yaml", "data.path", "file"):
-        write(tmp_path / "memory")
 
 
 def test_a_run_of_which_no_prediction_counts_has_no_sheet(tmp_path):

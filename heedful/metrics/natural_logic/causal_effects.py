@@ -28,7 +28,7 @@ from heedful.metrics.natural_logic.two_class import entailed, entailment_at, gol
 from heedful.metrics.number import Counts, Number, Settings
 from heedful.metrics.slices import slices_of
 from heedful.metrics.statistics.intervals import Entries, difference_interval, interval, ratio_interval, share_of
-from heedful.metrics.statistics.shares import difference, share
+from heedful.metrics.statistics.shares import share
 from heedful.records import BATCH, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, LEAVES, STAYS, codes, number_runs, rows_with, select, slice_codes
 
@@ -115,7 +115,7 @@ class _Pairs(NamedTuple):
         values = self.values[name]
         if name == SIGNED:
             plus, minus = np.maximum(values, 0), np.maximum(-values, 0)
-            measured = difference(plus, minus, self.unchanged, also=self.new, n=self.n)
+            measured = share(plus, self.unchanged, also=self.new, n=self.n, minus=minus)
         else:
             measured = share(values, self.unchanged, also=self.new, n=self.n)
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.statistics.shares import numbered, share
+from heedful.metrics.statistics.shares import numbered, ratio, share
 from heedful.records import Measurement, keys
 from heedful.records.rows import cluster_of, number_runs
 
@@ -46,6 +46,17 @@ class Drawn(NamedTuple):
     def where(self, mask: np.ndarray) -> "Drawn":
         """Return the rows that a mask selects, bool [rows]."""
         return Drawn(*(column[mask] for column in self))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Row weights, with the same total for all draws; 1 if no row is missing: float64 [rows]."""
+        _, place, counts = np.unique(self.draw, return_inverse=True, return_counts=True)
+        return (len(place) / (len(counts) * counts))[place]
+
+    @property
+    def lenders(self) -> np.ndarray | None:
+        """The column ``lender``, or None if any row has no lender: int64 [rows]."""
+        return None if (self.lender < 0).any() else self.lender
 
     @property
     def examples(self) -> int:
@@ -86,7 +97,9 @@ def is_known(m: Measurement | Mapping[str, Any] | None) -> bool:
     return entry["value"] is not None and FEW_EXAMPLES not in entry["flags"]
 
 
-def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
+def mean_over_draws(
+    hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "", is_share: bool = True
+) -> Measurement:
     """Compute the share of hits in each draw, and the mean of these shares with its interval.
 
     In a draw, each example gets a part of another random example, the lender. For the interval, two changed examples
@@ -98,22 +111,16 @@ def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = ()
         columns: Columns of the changed examples.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if there are no rows.
+        is_share: False for scores outside of 0 to 1, whose mean has the interval of Student's t.
     """
-    lenders = None if (columns.lender < 0).any() else columns.lender
-    draws, place, counts = np.unique(columns.draw, return_inverse=True, return_counts=True)
-    weight = (len(hit) / (len(draws) * counts))[place]  # each draw has the same total; 1 if no answer is missing
-    measured = share(
-        weight * hit,
-        columns.cluster,
-        flags,
-        reason,
-        counts=weight,
-        lenders=lenders,
-        n=columns.examples,
-    )
+    weight, cluster, lenders, n = columns.weights, columns.cluster, columns.lenders, columns.examples
+    if is_share:
+        measured = share(weight * hit, cluster, flags, reason, counts=weight, lenders=lenders, n=n)
+    else:
+        measured = ratio(weight * hit, weight, Measurement(None, n, flags=flags, reason=reason), cluster, lenders)
     if not len(hit):
         return measured
-    per_draw = tuple(float(hit[place == k].mean()) for k in range(len(draws)))
+    per_draw = tuple(float(hit[columns.draw == draw].mean()) for draw in np.unique(columns.draw))
     return replace(
         measured,
         value=float(np.mean(per_draw)),

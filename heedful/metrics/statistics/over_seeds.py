@@ -1,51 +1,23 @@
-"""Means over seeds with intervals over examples and seeds; a seed chooses the demonstrations of a prompt."""
+"""Means over runs that differ in a seed alone, with intervals over examples and seeds.
+
+A seed is the seed of a training, or chooses the demonstrations (example inputs with answers) of a prompt.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
 
+from heedful.metrics.statistics.draws import LEAST, is_known
 from heedful.metrics.statistics.intervals import LEVEL, Bounds, Entries, interval, paired_interval, share_of
-from heedful.metrics.statistics.paired import RecordedShare, aligned, joined, number_ways
+from heedful.metrics.statistics.paired import RecordedShare, aligned, change, joined, number_ways
 from heedful.records import Measurement
-
-ONE_SIDED = 0.9  # level of a two-sided interval with a one-sided coverage of 95 %
-ONE_SEED = "one_seed"  # flag of a number that is undefined for all seeds but one
-
-
-@dataclass(frozen=True)
-class OverSeeds:
-    """Mean of a number over several seeds.
-
-    Attributes:
-        value: The mean over seeds; None if the number is undefined for all seeds.
-        n: Mean number of examples.
-        per_seed: The number for each seed for which it is defined.
-        undefined: Number of seeds for which the number is undefined.
-        std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
-        std_draws: Mean over seeds of the standard deviation over draws; None without draws.
-        ci95: 95 % interval [low, high] by :func:`crossed`.
-        flags: Flags of the number.
-        reason: Reason why the number is undefined.
-    """
-
-    value: float | None
-    n: float
-    per_seed: tuple[float, ...] = ()
-    undefined: int = 0
-    std_seeds: float | None = None
-    std_draws: float | None = None
-    ci95: tuple[float, float] | None = None
-    flags: tuple[str, ...] = ()
-    reason: str | None = None
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
     """Return the interval of a mean over seeds, widened to cover the choice of the seeds.
 
-    A seed chooses the demonstrations (example inputs with answers) in a prompt. For one seed, ``bounds`` is returned
-    unchanged, and does not cover other demonstrations.
+    For one seed, ``bounds`` is returned unchanged, and does not cover other seeds.
 
     Args:
         bounds: Interval of the mean for the given seeds. It covers the choice of the examples and of the lenders, which
@@ -65,96 +37,70 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
     return max(least, float(low)), min(1.0, float(high))
 
 
-def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
+def entries_of_seeds(measured: Sequence[Measurement]) -> Entries | None:
     """Concatenate the entries of a share for several seeds, so that :func:`share_of` computes the mean over seeds.
 
     A share is the sum of hits divided by the sum of counts over entries. An entry is the data of one observation, such
     as a changed example.
 
     Args:
-        measured: The share for each seed, computed within :func:`.paired.recording`, so that it is a
-            :class:`.paired.RecordedShare` with entries. Other measurements are skipped.
+        measured: The share for each seed, computed within :func:`.paired.recording`.
 
     Returns:
-        All entries. Their field ``cells`` holds the index of the seed, counted from 0 among the measurements that are
-        not skipped. It replaces the cells that the entries had before, such as labels.
+        All entries; the cells of the first seed come first, then the cells of the second. None if a number is not a
+        recorded share, or if the seeds have other cells, such as labels, so that no share is their mean.
     """
     entries = [m.entries for m in measured if isinstance(m, RecordedShare)]
-    return joined([e._replace(cells=np.full(len(e.counts), seed)) for seed, e in enumerate(entries)])
+    shapes = {(int(e.cells.max()) + 1, len(e.ways), e.are_pairs) for e in entries}
+    if len(entries) < len(measured) or len(shapes) != 1:
+        return None
+    ((cells, _, _),) = shapes
+    return joined([e._replace(cells=e.cells + seed * cells) for seed, e in enumerate(entries)])
 
 
-def over_seeds(
-    measured: Sequence[Measurement], reason: str = "no example counts", has_interval: bool = True
-) -> OverSeeds:
-    """Compute the mean of a number over the seeds for which it is defined, with standard deviations and interval.
-
-    Args:
-        measured: The number for each seed, computed within :func:`.paired.recording` if it has an interval.
-        reason: Reason why the mean is undefined, if the number is undefined for all seeds.
-        has_interval: Whether to compute an interval. For one seed it is the interval of the number.
-    """
-    defined = [m for m in measured if m.value is not None]
-    stds = [m.std for m in defined if m.std is not None]
-    mean = _mean([m.value for m in measured], [m.n for m in measured], reason)
-    if not defined or not has_interval:
-        bounds = None
-    else:
-        bounds = _interval(defined) if len(defined) > 1 else defined[0].ci95
-    return replace(mean, std_draws=float(np.mean(stds)) if stds else None, ci95=bounds)
-
-
-def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
-    """Compute the mean over seeds of the difference of two numbers, the first minus the second, with its interval.
+def over_seeds(measured: Sequence[Measurement]) -> Measurement:
+    """Compute the mean of a number over seeds.
 
     Args:
-        pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
-        reason: Reason why the mean is undefined, if there is no seed for which both numbers are defined.
+        measured: The number for each seed, computed within :func:`.paired.recording`; else the mean has no interval.
+
+    Returns:
+        The mean: ``n`` is the mean number of examples, ``draws`` the number of seeds, ``per_draw`` the numbers,
+        ``std`` their sample standard deviation (ddof 1). It has each flag that a seed has. It is undefined if a
+        seed has no value, or too few examples for one. A single number is returned as it is.
     """
-    changes = [None if None in (a.value, b.value) else (a.value or 0.0) - (b.value or 0.0) for a, b in pairs]
-    mean = _mean(changes, [first.n for first, _ in pairs], reason)
-    if mean.value is None:
-        return mean
-    defined = [pair for pair, change in zip(pairs, changes, strict=True) if change is not None]
-    return replace(mean, ci95=_interval_of_difference(defined))
+    first, *more = measured
+    if not more:
+        return first
+    n = round(np.mean([m.n for m in measured]))
+    flags = tuple(dict.fromkeys(flag for m in measured for flag in m.flags))
+    if unknown := [m for m in measured if not is_known(m)]:
+        why = next((m.reason for m in unknown if m.reason), f"fewer than {LEAST} examples count")
+        reason = f"in {len(unknown)} of {len(measured)} runs: {why}"
+        return Measurement(None, n, flags=flags, reason=reason, unit=first.unit)
+    values = tuple(m.value for m in measured if m.value is not None)
+    mean, std = float(np.mean(values)), float(np.std(values, ddof=1))
+    entries = entries_of_seeds(measured)
+    bounds = entries and crossed(interval(share_of(number_ways(entries))), values, 0.0)
+    return Measurement(mean, n, len(values), std, bounds, values, flags, unit=first.unit)
 
 
-def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """Compute the mean of a number over the seeds for which it is defined, without an interval.
-
-    ``values`` are the numbers for each seed, None if undefined; ``examples`` are the numbers of examples.
-    """
-    numbers = [value for value in values if value is not None]
-    undefined = len(values) - len(numbers)
-    if not numbers:
-        return OverSeeds(None, 0.0, undefined=undefined, reason=reason)
-    return OverSeeds(
-        value=float(np.mean(numbers)),
-        n=float(np.mean([n for value, n in zip(values, examples, strict=True) if value is not None])),
-        per_seed=tuple(numbers),
-        undefined=undefined,
-        std_seeds=float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None,
-        flags=(ONE_SEED,) if undefined and len(numbers) == 1 else (),
-    )
-
-
-def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
-    """Whether the mean over seeds of the first number is above the mean of the second number (p < 0.05, one-sided).
+def change_over_seeds(first: Sequence[Measurement], second: Sequence[Measurement]) -> Measurement | None:
+    """Compute the mean over seeds of the change of a number, second minus first, with its paired interval.
 
     Args:
-        pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
+        first: A number for each seed, computed within :func:`.paired.recording`.
+        second: The same number of other runs on the same examples, for the same seeds.
+
+    Returns:
+        The change; None if a number is undefined or no recorded share, or if the shares have different cells (labels).
     """
-    return _interval_of_difference(pairs, ONE_SIDED)[0] > 0
-
-
-def _interval(measured: Sequence[Measurement]) -> Bounds:
-    """Return the interval of the mean over seeds of a share, given the share for each seed."""
-    bounds = interval(share_of(number_ways(entries_of_seeds(measured))))
-    return crossed(bounds, [m.value for m in measured if m.value is not None], 0.0)
-
-
-def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
-    """Return the interval of the mean over seeds of the first share minus the second, both given for each seed."""
-    first, second = (entries_of_seeds(measured) for measured in zip(*pairs, strict=True))
-    bounds = paired_interval(*aligned(first, second), level)
-    changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]
-    return crossed(bounds, changes, -1.0, level)
+    changes = [change(*pair) for pair in zip(first, second, strict=True)]
+    differences = [m for m in changes if m is not None]
+    entries = [entries_of_seeds(numbers) for numbers in (second, first)]
+    if len(changes) == 1 or len(differences) < len(changes) or None in entries:
+        return changes[0] if len(changes) == 1 else None
+    values = tuple(m.value for m in differences if m.value is not None)
+    bounds = crossed(paired_interval(*aligned(*entries)), values, -1.0)  # type: ignore[arg-type]
+    std = float(np.std(values, ddof=1))
+    return Measurement(float(np.mean(values)), min(m.n for m in differences), len(values), std, bounds, values)

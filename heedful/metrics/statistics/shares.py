@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from heedful.metrics.statistics.intervals import LEVEL, Entries, interval, paired_interval, share_of
+from heedful.metrics.statistics.intervals import LEVEL, Entries, covariances, interval, paired_interval, share_of
 from heedful.metrics.statistics.paired import recorded
 from heedful.records import Measurement
 
@@ -23,13 +24,16 @@ def numbered(clusters: np.ndarray) -> np.ndarray:
     return np.unique(clusters, return_inverse=True)[1]
 
 
-def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
+def ways_of(entries: int, *clusters: Clusters, lenders: np.ndarray | None = None) -> list[np.ndarray]:
     """Return the integer id of each entry's cluster, for each way of clustering: int [entries] each.
 
     Args:
         entries: Number of entries.
         *clusters: Cluster names per entry, for each way; None is skipped. If all are None, each entry is a cluster.
+        lenders: As in :func:`share`, for pairs of the first of ``clusters`` and the cluster of the lender.
     """
+    if lenders is not None:
+        return np.split(numbered(np.concatenate([np.asarray(clusters[0]), lenders])), 2)
     ways = [numbered(np.asarray(names)) for names in clusters if names is not None]
     return ways or [np.arange(entries)]
 
@@ -65,8 +69,10 @@ def share(
     also: Clusters = None,
     lenders: np.ndarray | None = None,
     n: int | None = None,
+    minus: ArrayLike | None = None,
 ) -> Measurement:
-    """Compute a share of hits, or a mean of scores between 0 and 1, with its 95 % interval.
+    """Compute a share of hits, or a mean of scores between 0 and 1, with its 95 % interval; or with ``minus``, the
+    difference of two shares over the same entries.
 
     An entry is the data of one observation, such as a changed example. The share is the sum of the hits divided by the
     sum of the counts. Clusters are groups of entries that depend on each other, such as the examples of one article.
@@ -85,6 +91,7 @@ def share(
             ``clusters`` must then hold the cluster of the example that gets the part, with the same ids: an example may
             get a part in one entry and lend its own in another.
         n: Number of examples; by default the number of entries.
+        minus: Hits of the share that is subtracted: [entries].
     """
     column, weights = _columns(hits, counts)
     cell = _cells(len(column), cells)
@@ -92,11 +99,12 @@ def share(
     value = _mean(column, weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    if lenders is None:
-        ways = ways_of(len(column), clusters, also)
-    else:
-        ways = np.split(numbered(np.concatenate([np.asarray(clusters), lenders])), 2)
+    ways = ways_of(len(column), clusters, also, lenders=lenders)
     entries = Entries(column, weights, cell, ways, lenders is not None)
+    if minus is not None:
+        less, _ = _columns(minus, None)
+        bounds = paired_interval(entries, entries._replace(hits=less))
+        return Measurement(value - _mean(less, weights, cell), n, ci95=bounds, flags=flags)
     distinct = len(np.unique(ways[0]))
     fewer = distinct if distinct < n else None
     names = tuple(np.asarray(way) for way in (clusters, also, lenders) if way is not None)
@@ -115,38 +123,6 @@ def exact_mean(values: np.ndarray, clusters: np.ndarray) -> Measurement:
     return recorded(measured, Entries(values, np.ones_like(values), _cells(len(values), None), (clusters,)))
 
 
-def difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    clusters: Clusters = None,
-    flags: tuple[str, ...] = (),
-    reason: str = "no example was predicted",
-    *,
-    counts: ArrayLike | None = None,
-    cells: np.ndarray | None = None,
-    also: Clusters = None,
-    n: int | None = None,
-) -> Measurement:
-    """Compute the difference of two shares over the same entries, first minus second, with its 95 % interval.
-
-    Args:
-        first: Hits or score per entry in the first share, between 0 and ``counts``: [entries].
-        second: Hits or score per entry in the second share, between 0 and ``counts``: [entries].
-        clusters: As in :func:`share`, like ``flags``, ``reason``, ``cells``, ``also`` and ``n``.
-        counts: Weight per entry in both shares, 1 by default: [entries].
-    """
-    plus, weights = _columns(first, counts)
-    minus, _ = _columns(second, weights)
-    cell = _cells(len(plus), cells)
-    n = len(plus) if n is None else n
-    value = _mean(plus, weights, cell) - _mean(minus, weights, cell)
-    if np.isnan(value):
-        return Measurement(None, n, flags=flags, reason=reason)
-    ways = ways_of(len(plus), clusters, also)
-    bounds = paired_interval(Entries(plus, weights, cell, ways), Entries(minus, weights, cell, ways))
-    return Measurement(value, n, ci95=bounds, flags=flags)
-
-
 def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = ()) -> Measurement:
     """Compute the mean of unbounded numbers, with the interval of Student's t over clusters.
 
@@ -156,13 +132,33 @@ def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = 
         values: At least one number: float64 [entries].
         clusters: As in :func:`share`, like ``flags``.
     """
-    column, _ = _columns(values, None)
-    value = float(column.mean())
-    (at,) = ways_of(len(column), clusters)
-    influence = np.bincount(at, column - value) / len(column)
-    few = len(influence) - 1
-    if not few or (column == column[0]).all():
-        return Measurement(value, len(column), flags=flags)
-    error = np.sqrt((influence**2).sum() * (few + 1) / few)
-    away = float(stdtrit(few, (1 + LEVEL) / 2) * error)
-    return Measurement(value, len(column), ci95=(value - away, value + away), flags=flags)
+    column, ones = _columns(values, None)
+    return ratio(column, ones, Measurement(None, len(column), flags=flags), clusters)
+
+
+def ratio(
+    first: np.ndarray, second: np.ndarray, about: Measurement, clusters: Clusters, lenders: np.ndarray | None = None
+) -> Measurement:
+    """Compute the ratio of two means with its interval by the method of Fieller (1954, "Some problems in interval
+    estimation") and Student's t over clusters, as in :func:`mean`.
+
+    Args:
+        first: The numbers in the first mean: float64 [entries].
+        second: The numbers in the second mean: float64 [entries].
+        about: The result if the interval of the second mean reaches 0, where the ratio is undefined.
+        clusters: As in :func:`share`, like ``lenders``.
+    """
+    if not len(first) or second.mean() <= 0:
+        return about
+    ways, ones, cell = ways_of(len(first), clusters, lenders=lenders), np.ones(len(first)), _cells(len(first), None)
+    over, under = (share_of(Entries(values, ones, cell, ways, lenders is not None)) for values in (first, second))
+    var_over, var_under, cov = (covariances(p, q) for p, q in ((over, over), (under, under), (over, under)))
+    top, bottom, square = first.mean(), second.mean(), stdtrit(max(1, over.fewest - 1), (1 + LEVEL) / 2) ** 2
+    if ((scale := bottom**2 - square * var_under) <= 0).any():
+        return about
+    middle = top * bottom - square * cov
+    spread = bottom**2 * var_over - 2 * top * bottom * cov + top**2 * var_under
+    spread = spread - square * (var_over * var_under - cov**2)
+    away = np.sqrt(square * np.maximum(spread, 0))
+    low, high = float(((middle - away) / scale).min()), float(((middle + away) / scale).max())
+    return replace(about, value=float(top / bottom), reason=None, ci95=(low, high) if low < high else None)

@@ -20,7 +20,7 @@ from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Counts, Number, Settings
 from heedful.metrics.statistics.bootstrap import Key
-from heedful.metrics.statistics.shares import difference, share
+from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import Context, DataError, Measurement, MetricName, generator
 from heedful.records.rows import BASE, KEY, equal_columns, of_split, rows_with, select, strings
@@ -214,7 +214,7 @@ def mean_of(
         return share(terms[0], table, reason=reason, cells=cells)
     scale = len(terms) / 2
     plus, minus = np.sum(terms[::2], axis=0), np.sum(terms[1::2], axis=0)
-    m = difference(plus, minus, table, reason=reason, counts=np.full(len(plus), scale), cells=cells)
+    m = share(plus, table, reason=reason, counts=np.full(len(plus), scale), cells=cells, minus=minus)
     if m.value is None or m.ci95 is None:
         return m
     return replace(m, value=scale * m.value, ci95=(scale * m.ci95[0], scale * m.ci95[1]))

@@ -12,19 +12,12 @@ from heedful.reports.runs import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Entries = Mapping[str, Mapping[str, Any]]  # entries of results.json with a value, by part
 
-def bars_of(
-    parts: Mapping[str, Mapping[str, Any]],
-    alone: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    majority: float | None = None,
-) -> "Figure":
-    """Draw the attentiveness to each part as a point with an error bar.
 
-    Args:
-        parts: Attentiveness by swapped part: entries of results.json with a value.
-        alone: By swapped part, the accuracy of the model when it reads only the parts that are not swapped, drawn as a
-            hollow point.
-        majority: Score of the best constant answer, drawn as a dashed line; None for no line.
+def bars_of(parts: Entries, alone: Entries = MappingProxyType({}), majority: float | None = None) -> "Figure":
+    """Draw attentiveness by part as points with error bars; hollow points are the accuracy of the model that reads only
+    the other parts, a dashed line is the score of the best constant answer (None for no line).
     """
     from matplotlib.figure import Figure
 
@@ -32,19 +25,16 @@ def bars_of(
     height = 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)
     canvas = Figure(figsize=(width, height), layout="constrained")
     axes = canvas.add_subplot()
-    color, marker = style(0)
-    hollow_color, hollow_marker = style(1)
-    for k, (part, m) in enumerate(parts.items()):
-        axes.errorbar(100 * m["value"], k - 0.15 * bool(alone), xerr=bars(m), fmt=marker, color=color, capsize=3)
-        if part in alone:
-            m = alone[part]
-            hollow = {"fmt": hollow_marker, "color": hollow_color, "markerfacecolor": "white", "capsize": 3}
-            axes.errorbar(100 * m["value"], k + 0.15, xerr=bars(m), **hollow)
+    for series, entries in enumerate((parts, alone)):  # filled, hollow
+        color, marker = style(series)
+        for part, m in entries.items():
+            y = list(parts).index(part) + bool(alone) * (0.15 if series else -0.15)
+            look = {"fmt": marker, "color": color, "markerfacecolor": ("white" if series else color), "capsize": 3}
+            axes.errorbar(100 * m["value"], y, xerr=bars(m), **look)
     if majority is not None:
         axes.axvline(100 * majority, color=GREY, linewidth=1, linestyle="--")
     axes.set_yticks(range(len(parts)), [printable(part) for part in parts], parse_math=False)
-    axes.set_ylim(len(parts) - 0.5, -0.5)
-    axes.set_xlim(-2, 102)
+    axes.set(xlim=(-2, 102), ylim=(len(parts) - 0.5, -0.5))
     more = "\nhollow: accuracy on the other parts alone" if alone else ""
     more += "\ndashed: one constant answer" if majority is not None else ""
     axes.set_xlabel(f"attentiveness, % (bars: 95 % intervals){more}")
@@ -55,11 +45,7 @@ def bars_of(
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield one figure with the attentiveness of all runs, if there are several, and one figure for each run.
-
-    The figure of a run has a point for each swapped part. A hollow point beside it is the accuracy of the model when
-    the model reads only the other parts, if this accuracy was measured.
-    """
+    """Yield one figure with the attentiveness of all runs, if there are several, and one figure for each run."""
     has_several_data = len({run.data for run in runs}) > 1
     together = {
         f"{part}: {run.label}{f', {run.data}' if has_several_data else ''}": m
@@ -72,8 +58,7 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     for run in runs:
         parts = {part: m for part, m in run.attentiveness().items() if is_known(m)}
         names = {part: MetricName("naive_partial", run.data, run.other_parts(part) or "", "accuracy") for part in parts}
-        alone = {part: run.numbers[name] for part, name in names.items() if name in run.numbers}
-        alone = {part: m for part, m in alone.items() if is_known(m)}
+        alone = {part: m for part, name in names.items() if is_known(m := run.numbers.get(name))}
         if parts:
             title = f"attentiveness to {' and '.join(parts)}, with 95 % intervals"
             title += "; hollow: accuracy of this model on the other parts alone" if alone else ""

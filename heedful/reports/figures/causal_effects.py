@@ -23,10 +23,7 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE: entries of r
 
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
-    """Return the direct and the total causal effect (DCE, TCE) of a run, by data set and by kind of edit.
-
-    The kinds are "context" and "insertion"; a kind with an undefined effect is omitted.
-    """
+    """Return the defined (DCE, TCE) of a run, by data set and by kind of edit ("context" and "insertion")."""
     by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
         pairs = {
@@ -39,7 +36,7 @@ def points(run: Run) -> dict[str, dict[str, Point]]:
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield one figure of total against direct causal effects, for all runs; no figure if no run has these numbers."""
+    """Yield one figure for all runs that have these numbers."""
     labelled = {}
     for run in runs:
         effects_of = points(run)
@@ -50,27 +47,19 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def _frame(axes: "Axes", title: str) -> None:
-    """Draw the frame of a panel: axes from 0 to 100 %, the diagonal TCE = DCE, and an arrow towards better models."""
     axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
     axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
     axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
-    axes.set_title(title)
+    axes.set(
+        title=title, xlabel="DCE: changes though the label stays, %", ylabel="TCE: changes where the label does, %"
+    )
     # A title is outside of the axes, where no marker can be
     axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)
-    axes.set_xlabel("DCE: changes though the label stays, %")
-    axes.set_ylabel("TCE: changes where the label does, %")
     axes.grid(alpha=0.25)
 
 
 def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
-    """Draw total causal effects (TCE, vertical axis) against direct causal effects (DCE), with 95 % intervals.
-
-    TCE is the share of predictions that change when an edit of the input changes the gold label. DCE is this share for
-    edits that keep the gold label. Each run is a point in each panel; a panel shows one kind of edit.
-
-    Args:
-        runs: Maps the name of each run to a mapping from kinds of edits to pairs of DCE and TCE.
-    """
+    """Draw TCE (vertical axis) against DCE with 95 % intervals: a panel per kind of edit, with a point per run."""
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")

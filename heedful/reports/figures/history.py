@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 
 def history_figure(history: Points, title: str) -> "Figure":
-    """Draw curves over epochs with 95 % intervals; the figure can be read as a thumbnail.
-
-    Args:
-        history: Pairs of an epoch and its measurements by name of the curve. Undefined values are left out.
-        title: Title of the figure.
+    """Draw curves over epochs with 95 % intervals; the figure can be read as a thumbnail. ``history`` has pairs of an
+    epoch and its measurements by curve. Undefined values, and curves without a value, are left out.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -30,10 +27,11 @@ def history_figure(history: Points, title: str) -> "Figure":
     for i, name in enumerate(names):
         color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # error bars of an epoch are next to each other
-        points = [(epoch + shift, curves[name]) for epoch, curves in history if name in curves]
-        points = [(x, m) for x, m in points if m.value is not None]
+        points = [(epoch + shift, m) for epoch, curves in history if (m := curves.get(name)) and m.value is not None]
+        if not points:
+            continue
         xs, ys = [x for x, _ in points], [100 * m.value for _, m in points]
-        reach = np.hstack([bars(m) for _, m in points]) if points else None
+        reach = np.hstack([bars(m) for _, m in points])
         axes.errorbar(xs, ys, yerr=reach, label=name, color=color, marker=marker, capsize=4, linewidth=2.5)
     axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%, bars: 95 % intervals")
     axes.set_xlim(history[0][0] - 0.4, history[-1][0] + 0.4)
@@ -45,10 +43,15 @@ def history_figure(history: Points, title: str) -> "Figure":
     return canvas
 
 
+def is_drawn(history: Points) -> bool:
+    """Whether a curve has a value."""
+    return any(m.value is not None for _, curves in history for m in curves.values())
+
+
 @figure("epochs", "headlines over the epochs of a training")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     """Yield a figure for each run and each chart (set of curves) in its file epochs.json."""
     for run in runs:
         for name, points in read_epochs(Path(run.folder)).items():
-            if any(points):
+            if is_drawn(points):
                 yield Drawn(name, "over epochs, on the examples watched during training", history_figure(points, ""))

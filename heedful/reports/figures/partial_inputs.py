@@ -17,11 +17,9 @@ from heedful.reports.runs import Run, columns, is_above_majority, unlabelled_not
 from heedful.reports.tables import number, too_few
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NAMED = 8  # points; figures with more points do not name them
-CLOSE = 6  # percentage points of attentiveness between two points whose names would overlap
 ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
@@ -35,45 +33,28 @@ class Point(NamedTuple):
     is_above: bool  # whether the accuracy of the full-input model is above the majority share
 
 
-def spearman(points: Sequence[Point]) -> float | None:
-    """Return Spearman's rank correlation of gain and attentiveness over all points.
-
-    Gain is a partial-input model's score minus the majority share. None for fewer than three points or constant values.
+def spearman(points: Sequence[Point], within: bool = False) -> float | None:
+    """Return Spearman's rank correlation of gain and attentiveness; None for fewer than three points or equal values.
+    ``within`` ranks and centres the points of each data set by themselves; data sets with one point are left out.
 
     Example:
         >>> spearman([Point("d", "m", Measurement(x, 1), Measurement(-x, 1), True) for x in (0.1, 0.2, 0.4)])
         -1.0
     """
-    return _correlation([points])
+    import pandas
 
-
-def spearman_within(points: Sequence[Point]) -> float | None:
-    """Return Spearman's rank correlation of gain and attentiveness (fields of :class:`Point`) within data sets.
-
-    Ranks are computed and centred in each data set. None for fewer than three points or constant values.
-    """
-    return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
-
-
-def _correlation(sets: Sequence[Sequence[Point]]) -> float | None:
-    from scipy.stats import rankdata
-
-    sets = [points for points in sets if len(points) > 1]
-    if sum(map(len, sets)) < 3:
-        return None
-    centered = []
-    for name in ("gain", "attentiveness"):
-        ranks = [rankdata([getattr(p, name).value for p in points]) for points in sets]
-        centered.append(np.concatenate([each - each.mean() for each in ranks]))
-    x, y = centered
+    values = [(p.data if within else "", p.gain.value, p.attentiveness.value) for p in points]
+    frame = pandas.DataFrame(values, columns=["data", "gain", "attentiveness"])
+    frame = frame[frame.duplicated("data", keep=False)]
+    ranks = frame.groupby("data").rank()
+    x, y = (ranks[name] - ranks[name].groupby(frame["data"]).transform("mean") for name in ("gain", "attentiveness"))
     norm = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / norm if norm else None
+    return float(x @ y) / norm if norm and len(ranks) > 2 else None
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
-    """Find, among ``runs``, the run of the same model on the same data that was trained on all parts except ``part``.
-
-    A run with the same seed is preferred. None if there is no such run.
+    """Find, among ``runs``, a run of the same model on the same data that was trained on all parts except ``part``,
+    preferably with the same seed; None if there is none.
     """
     wanted = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
@@ -82,76 +63,66 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
     return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
 
-def less(score: Mapping[str, Any], majority: float) -> Measurement:
-    """Return a score, an entry of results.json, minus the majority share; the interval is shifted as well."""
-    ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
-    return Measurement(score["value"] - majority, score["n"], ci95=ci95)
-
-
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """Return the points of the scatter plot, one per run and swapped part, and the reason for each missing point.
-
-    A point has the attentiveness to the part, and the score of the same model trained only on the other parts.
-    """
-    points = []
-    without = []
+    """Return the points of the scatter plot, one per run and swapped part, and the reason for each missing point."""
+    points: list[Point] = []
+    without: list[str] = []
     names = columns(runs)
     for run in runs:
         for part, m in run.attentiveness().items():
             alone = partial_of(run, part, runs)
-            if m["value"] is None:
-                without.append(f"{run.folder}: attentiveness to {part} is undefined: {m['reason']}.")
-            elif few := too_few(m["n"], m["flags"]):
-                without.append(f"{run.folder}: attentiveness to {part} rests on too few examples, {few}.")
-            elif run.unlabelled:
-                without += unlabelled_notes([run])
-            elif alone is None:
-                names_kept = run.other_parts(part)
-                wanted = f"trained with --partial {names_kept}" if names_kept else "of the other parts alone"
-                without.append(f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split.")
-            elif unequal := notes([run, alone], (EXAMPLES,)):
-                without += unequal
-            elif alone.score["value"] is None or alone.majority is None:
-                without.append(f"{alone.folder}: its score is undefined.")
-            else:
-                ci95 = tuple(m["ci95"]) if m["ci95"] else None
-                attentiveness = Measurement(m["value"], m["n"], ci95=ci95)
-                gain = less(alone.score, alone.majority["value"])
-                data = f"{names[run.data, run.split]}: {part}"
-                points.append(Point(data, run.label, gain, attentiveness, is_above_majority(m)))
+            if reasons := _reasons(run, part, m, alone):
+                without += reasons
+                continue
+            gain, attentiveness = _less(alone.score, alone.majority["value"]), _less(m, 0.0)
+            data = f"{names[run.data, run.split]}: {part}"
+            points.append(Point(data, run.label, gain, attentiveness, is_above_majority(m)))
     return points, without
 
 
-def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Return Spearman's rank correlations of gain and attentiveness (:class:`Point`), as texts such as "+0.80 (n=5)".
+def _less(m: Mapping[str, Any], less: float) -> Measurement:
+    ci95 = tuple(bound - less for bound in m["ci95"]) if m["ci95"] else None
+    return Measurement(m["value"] - less, m["n"], ci95=ci95)
 
-    Points of models whose accuracy is not above the majority share are left out. The key "over all" has the correlation
-    over all other points. With several data sets, the key "within data sets" has the correlation of the ranks within
-    data sets, and the name of each data set with at least three points has the correlation over this data set.
+
+def _reasons(run: Run, part: str, m: Mapping[str, Any], alone: Run | None) -> Sequence[str]:
+    """Return why a run has no point for a swapped part; empty if it has one."""
+    if m["value"] is None:
+        return [f"{run.folder}: attentiveness to {part} is undefined: {m['reason']}."]
+    if few := too_few(m["n"], m["flags"]):
+        return [f"{run.folder}: attentiveness to {part} rests on too few examples, {few}."]
+    if run.unlabelled:
+        return unlabelled_notes([run])
+    if alone is None:
+        others = run.other_parts(part)
+        wanted = f"trained with --partial {others}" if others else "of the other parts alone"
+        return [f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split."]
+    if alone.score["value"] is None or alone.majority is None:
+        return [f"{alone.folder}: its score is undefined."]
+    return notes([run, alone], (EXAMPLES,))
+
+
+def correlations(points: Sequence[Point]) -> dict[str, str]:
+    """Return Spearman's rank correlations as texts such as "+0.80 (n=5)": over all points whose accuracy is above the
+    majority share and, with several data sets, within them, and over each of at least three points.
     """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
     rhos = {ALL: (spearman(points), len(points))}
     if len(by_data) > 1:
-        rhos[WITHIN] = spearman_within(points), len(points)
+        rhos[WITHIN] = spearman(points, within=True), len(points)
         rhos |= {data: (spearman(several), len(several)) for data, several in by_data.items() if len(several) > 2}
     return {name: f"{'undefined' if rho is None else format(rho, '+.2f')} (n={n})" for name, (rho, n) in rhos.items()}
 
 
 @figure("partial", "attentiveness and one part alone (CAT, figure 2)")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield one scatter plot with rank correlations: attentiveness (y) against the accuracy of the partial-input model
-    above the majority share (x).
-
-    Raises:
-        RunError: Two runs hold the same model, or there is no point.
-    """
+    """Yield one scatter plot with rank correlations; raises RunError for two runs of one model, or without points."""
     require_alike(runs, (MODEL,), ())
     points, without = points_of(runs)
     if not points:
-        reason, *more_reasons = without or ["No run holds attentiveness."]
-        more = f" {len(more_reasons):,} more numbers cannot be drawn either." if more_reasons else ""
-        raise RunError(f"{reason}{more}")
+        reason, *others = without or ["No run holds attentiveness."]
+        raise RunError(reason + (f" {len(others):,} more numbers cannot be drawn either." if others else ""))
     texts = correlations(points)
     rows = [
         f"{p.data}, {p.model}: others alone - majority {number(p.gain, '+', ci95=True)}, attentiveness "
@@ -163,14 +134,8 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
-    """Draw attentiveness to a part (y) against the score of the other parts alone, minus the majority share (x).
-
-    A point is a full-input model on one data set, for one swapped part, with 95 % intervals in both directions. A
-    hollow point is a model whose accuracy is not above the majority share.
-
-    Args:
-        points: Points of :func:`points_of`.
-        texts: Rank correlations of :func:`correlations`, for the title and the legend.
+    """Draw attentiveness to a part (y) against the score of the other parts alone, minus the majority share (x), with
+    95 % intervals; hollow if the accuracy is not above the majority share. ``texts`` are of :func:`correlations`.
     """
     from matplotlib.figure import Figure
 
@@ -182,34 +147,23 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
         axes.plot([], [], marker, color=color, markersize=7, label=label)
         for point in (point for point in points if point.data == name):
             face, order = (color, 2) if point.is_above else ("white", 3)
-            look = {"fmt": marker, "color": color, "markerfacecolor": face, "markeredgewidth": 1.4, "zorder": order}
-            look |= {"markersize": 6, "capsize": 2, "linewidth": 1.1}
+            look = {"fmt": marker, "color": color, "markerfacecolor": face, "zorder": order, "capsize": 2}
             x, y = 100 * point.gain.value, 100 * point.attentiveness.value
             axes.errorbar(x, y, xerr=bars(point.gain), yerr=bars(point.attentiveness), **look)
             if len(points) <= NAMED:
-                _write_name(axes, point, points)
+                is_below = sorted(points, key=lambda p: p.attentiveness.value).index(point) % 2 == 0  # names take turns
+                model = point.model if len(point.model) <= 40 else f"...{point.model[-37:]}"  # a path: its end
+                place = {"textcoords": "offset points", "fontsize": 8, "color": "0.3", "parse_math": False}
+                axes.annotate(model, (x, y), (7, -12 if is_below else 6), **place)
     if not all(point.is_above for point in points):
-        axes.plot([], [], "o", color="0.4", markersize=7, markerfacecolor="white", label="not above majority")
-    axes.plot([], [], "|", color="0.4", markersize=9, label="bars: 95 % intervals")
+        axes.plot([], [], "o", color="0.4", markerfacecolor="white", label="not above majority")
+    axes.plot([], [], "|", color="0.4", label="bars: 95 % intervals")
     axes.axvline(0, color="0.6", linewidth=1, zorder=0, label="line: the majority share")
-    axes.set_xlabel("score of the other parts alone - majority share, points", fontsize=11)
-    axes.set_ylabel("attentiveness to the part, %", fontsize=11)
+    axes.set(xlabel="score of the other parts alone - majority share, points", ylabel="attentiveness to the part, %")
     axes.set_ylim(-4, 104)
     axes.margins(x=0.12)
-    axes.tick_params(labelsize=10)
     axes.grid(alpha=0.25)
     canvas.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=9, frameon=False)
     title = "\n".join(f"Spearman {name}: {texts[name]}" for name in (ALL, WITHIN) if name in texts)
     axes.set_title(title, fontsize=10, loc="left", color="0.25", parse_math=False)
     return canvas
-
-
-def _write_name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """Write the name of the model above its point, or below if names would overlap or the point is near the top."""
-    x, y = 100 * point.gain.value, 100 * point.attentiveness.value
-    place = points.index(point)
-    distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]
-    is_below = any(0 < distance < CLOSE or (distance == 0 and is_before) for distance, is_before in distances)
-    up = -12 if y >= 90 or is_below else 6
-    name = point.model if len(point.model) <= 40 else f"...{point.model[-37:]}"  # a path: its end fits the figure
-    axes.annotate(name, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False)

@@ -22,10 +22,7 @@ Panels = Mapping[str, Mapping[str, Sequence[float]]]  # pairwise accuracies of p
 
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
-    """Draw figure 4: for each ranker, a histogram of its pairwise accuracies (from 0 to 1), stacked by data set.
-
-    A pairwise accuracy is the share of samples in which a ranker, such as accuracy, orders two models correctly.
-    """
+    """Draw figure 4: for each ranker, a histogram of its pairwise accuracies (from 0 to 1), stacked by data set."""
     canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
     for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
         columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
@@ -38,14 +35,8 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Draw figures 5 and 6, which compare each factor (a statistic of attributions) with the ranker ACC (accuracy).
-
-    Each factor has a panel. Each point is a pair of models: y is the pairwise accuracy of the factor, x of ACC.
-
-    Args:
-        pairwise: Pairwise accuracies by factor and data set: shares from 0 to 1.
-        acc: Pairwise accuracies of ACC by data set, for the same pairs.
-        title: Title of the figure.
+    """Draw figures 5 and 6: a panel for each factor, whose points are pairs of models: y is the pairwise accuracy
+    of the factor, x of ACC (from 0 to 1). ``pairwise`` and ``acc`` have the same pairs.
     """
     canvas, panels, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
     for axes, (factor, by_set) in zip(panels, pairwise.items(), strict=True):
@@ -63,10 +54,7 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
 
 
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
-    """Create a figure with a panel for each ranker; return the figure, the panels and the names of the data sets.
-
-    ``height`` is the height of a panel in inches. ``label`` is the label of the x axis; only the lowest panels have it.
-    """
+    """Create a figure with a panel for each ranker, of a height in inches; ``label`` is the label of the x axis."""
     from matplotlib.figure import Figure
 
     across = min(ACROSS, len(pairwise))
@@ -86,6 +74,6 @@ def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["F
 def _with_legend(canvas: "Figure", axes: object, sets: int) -> "Figure":
     handles, labels = axes.get_legend_handles_labels()
     title = "a point: a pair of models" if len(labels) > sets else None
-    places = {"loc": "outside lower right", "fontsize": 9, "title_fontsize": 9}
-    canvas.legend(handles, labels, title=title, frameon=False, ncols=min(len(labels), 4), **places)
+    places = {"loc": "outside lower right", "ncols": min(len(labels), 4)}
+    canvas.legend(handles, labels, title=title, frameon=False, fontsize=9, title_fontsize=9, **places)
     return canvas

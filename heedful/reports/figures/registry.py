@@ -40,13 +40,7 @@ FIGURES: dict[str, Kind] = {}
 
 
 def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw]:
-    """Return a decorator that registers a drawing function in :data:`FIGURES`.
-
-    Args:
-        name: Name of the kind of figure, for ``heedful figure``.
-        about: Description in one line.
-        evaluation: Name of the evaluation whose numbers are drawn; "" for none.
-    """
+    """Return a decorator that registers a drawing function in :data:`FIGURES`, as a :class:`Kind`."""
 
     def register(draw: Draw) -> Draw:
         FIGURES[name] = Kind(draw, about, evaluation)
@@ -61,10 +55,8 @@ def style(k: int) -> tuple[str, str]:
 
 
 def bars(m: Measurement | Mapping[str, Any]) -> list[list[float]]:
-    """Return the error bar of a measurement, in percentage points: the distances from the value to the lower and to the
-    upper bound of its interval.
-
-    The distances are two lists of one number, as matplotlib expects; 0 without an interval.
+    """Return the error bar of a measurement for matplotlib, in percentage points: the distances from the value to the
+    bounds of its interval, two lists of one number; 0 without an interval.
     """
     entry = m if isinstance(m, Mapping) else vars(m)
     low, high = entry["ci95"] or (entry["value"], entry["value"])

@@ -14,22 +14,12 @@ from heedful.reports.runs import Run
 
 @dataclass(frozen=True)
 class About:
-    """The texts that explain an evaluation in plain language.
-
-    Attributes:
-        title: Title of the evaluation.
-        families: Families of its numbers; a family is the first component of a name, such as "attentiveness".
-        question: The question that the evaluation answers.
-        says: A sentence about its number for each statistic, with the placeholders {value}, {part}, {data}, {title}.
-        reading: How to read the numbers.
-        limits: Conclusions that the numbers do not allow.
-        paper: The paper that defines the evaluation; "" for none.
-    """
+    """The texts that explain an evaluation in plain language."""
 
     title: str
-    families: tuple[str, ...]
+    families: tuple[str, ...]  # of its numbers: first components of names, such as "attentiveness"
     question: str = ""
-    says: Mapping[str, str] = ()  # type: ignore[assignment]
+    says: Mapping[str, str] = ()  # type: ignore[assignment]  # a sentence with {value}, {part} etc. for each statistic
     reading: str = ""
     limits: str = ""
     paper: str = ""
@@ -59,10 +49,8 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 
 
 def about_of(run: Run, evaluation: str) -> About:
-    """Return the texts that explain an evaluation of a run. An evaluation of a plugin has a title, its name; if it is a
-    perturbation, also the texts of all perturbations.
-
-    Without gold labels, the texts of "accuracy" explain only its null control (a second prediction of equal inputs).
+    """Return the texts that explain an evaluation of a run: a plugin has its name as title, a perturbation the
+    texts of all perturbations. Without gold labels, the texts of "accuracy" explain only its null control.
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
@@ -72,28 +60,16 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """Return the name of the evaluation whose section of a page shows a number of a run; "" for none.
-
-    The family of a number is the first component of its name, such as "attentiveness". The result is the first
-    evaluation on the page that lists this family (:attr:`About.families`). Exception: a number of the family
-    "transitions" with another data set than the run belongs to "evidence", if the run has this evaluation.
-    """
-    evaluations = [
-        evaluation
-        for evaluation in run.results["rows"]
-        if name.family in (abouts()[evaluation].families if evaluation in abouts() else (evaluation,))
-    ]
+    """Return the name of the evaluation whose section of a page shows a number of a run; "" for none."""
+    families = {key: abouts()[key].families if key in abouts() else (key,) for key in in_order(run)}
+    evaluations = [evaluation for evaluation in families if name.family in families[evaluation]]
     if name.family == "transitions" and name.data != run.data and "evidence" in evaluations:
         return "evidence"  # transitions by relevance have another name of the data set
-    return min(evaluations, key=_rank, default="")
-
-
-def _rank(evaluation: str) -> int:
-    """Return the position of an evaluation on a page; evaluations of plugins are last."""
-    order = ["attentiveness", *abouts()]
-    return order.index(evaluation) if evaluation in order else len(order)
+    return next(iter(evaluations), "")
 
 
 def in_order(run: Run) -> list[str]:
-    """Names of the evaluations of a run, in the order in which a page shows them."""
-    return sorted(run.results["rows"], key=lambda name: (_rank(name), name))
+    """Names of the evaluations of a run, in the order in which a page shows them; plugins are last."""
+    known = dict.fromkeys(["attentiveness", *abouts()])
+    names = run.results["rows"]
+    return [*(name for name in known if name in names), *sorted(name for name in names if name not in known)]

@@ -13,11 +13,12 @@ def main(arguments: Sequence[str]) -> None:
     """Write a page about runs, and print its path."""
     parser = CommandParser(
         "page",
-        "One page of HTML that needs no other file: the verdict, every number with its interval and how to read it, "
-        "figures, examples to search, and the origin of the numbers. Neither the model nor the data are needed.",
+        "One page of HTML that needs no other file: the main numbers of all runs with interval bars, differences, "
+        "examples to search, how to read the numbers, and per run every number, figures and the origin. Neither the "
+        "model nor the data are needed.",
         [
             ("RUN", f"RUN/{REPORT}, which train and evaluate write as well"),
-            ("RUN RUN -o page.html", "several runs side by side, with paired differences"),
+            ("RUN RUN -o page.html", "several runs, with paired differences"),
             ("RUN -o page.html --without_examples", "no text and no picture of the data"),
         ],
     )
@@ -26,9 +27,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("-o", "--output", metavar="FILE.html", help=help_output)
     parser.add_argument("--without_examples", action="store_true", help="leave out the content of examples")
     options = parser.parse_intermixed_args(arguments)
-    if not options.runs:
-        raise RunError("No run is named. Name the folders of one run or more.")
     runs = distinct(options.runs)
+    if not runs:
+        raise RunError("No run is named. Name the folders of one run or more.")
     if options.output is None and len(runs) > 1:
         raise SettingError(f"A page about {len(runs)} runs needs a file. Name one: --output page.html.")
     to = Path(options.output or Path(runs[0]) / REPORT)

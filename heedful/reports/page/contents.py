@@ -2,10 +2,10 @@
 
 import base64
 import io
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.records import Example, Part, Picture, Table
@@ -13,7 +13,7 @@ from heedful.records import Example, Part, Picture, Table
 LONGEST = 1600  # characters of a text
 SIDE = 220  # pixels; size of a picture
 QUALITY = 70  # quality of WebP
-COMPARED = 120  # words; longer texts are not compared word by word
+COMPARED = 240  # words and spaces; the comparison of longer texts begins at rare words, to take less time
 ALIKE = 0.5  # share of common words below which the words of two texts are not compared
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 Content = str | dict[str, Any] | None  # a text, a table {"title", "rows"}, a picture {"picture"}, or a missing picture
@@ -23,38 +23,25 @@ UNKNOWN_AFTER = "The changed input is not in the rows and could not be made agai
 
 
 class Contents(NamedTuple):
-    """The parts of an example before and after a change, as JSON.
+    """The parts of an example before and after a change, as JSON."""
 
-    Attributes:
-        parts: An entry {"name", "changed", "before", "after"} for each input part; "after" is None for unchanged parts.
-        missing: The reason why content is missing; "" if it is complete.
-    """
-
-    parts: list[dict[str, Any]]
-    missing: str = ""
+    parts: list[dict[str, Any]]  # {"name", "changed", "before", "after"}; "after" is None for an unchanged part
+    missing: str = ""  # the reason why content is missing; "" if it is complete
 
 
 Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # returns the contents of rows
 
 
 def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is_changed: bool = True) -> Contents:
-    """Compare an example with the example after a change, and return the contents of both.
-
-    Args:
-        base: The original example.
-        changed: The changed example; None if it is unknown or nothing changed.
-        parts: Names of the input parts.
-        is_changed: Whether the example was changed at all.
-    """
+    """Return the contents of some parts of an example before and after a change; ``changed`` may be unknown (None)."""
     entries = []
     for name in parts:
         before = base.parts[name]
         after = before if changed is None else changed.parts.get(name)
-        if before == after:
-            entries.append({"name": name, "changed": False, "before": content_of(before), "after": None})
-        else:
-            sides = compared(content_of(before), None if after is None else content_of(after))
-            entries.append({"name": name, "changed": True, "before": sides[0], "after": sides[1]})
+        sides = content_of(before), None
+        if before != after:
+            sides = compared(sides[0], None if after is None else content_of(after))
+        entries.append({"name": name, "changed": before != after, "before": sides[0], "after": sides[1]})
     return Contents(entries, UNKNOWN_AFTER if is_changed and changed is None else "")
 
 
@@ -65,11 +52,27 @@ def content_of(part: Part) -> Content:
     if isinstance(part, Table):
         rows = [[key, ", ".join(values), ""] for key, values in part.rows]
         return {"title": part.title, "rows": rows, "titled": False}
-    return {"picture": _picture(part)} if part.key else None
+    return {"picture": _picture(part), "file": Path(part.path).name} if part.key else None
+
+
+def plain_text(content: Any) -> str:
+    """Return the text of a content, with or without marks: the rows of a table, the name of the file of a picture.
+
+    Example:
+        >>> plain_text({"title": "Ada", "rows": [["Born", "1815", "changed"]], "titled": False})
+        'Title: Ada; Born: 1815'
+    """
+    if isinstance(content, dict):
+        rows = content.get("rows", ())
+        return (
+            content["file"]
+            if "file" in content
+            else "; ".join([f"Title: {content['title']}", *(f"{key}: {value}" for key, value, _ in rows)])
+        )
+    return content if isinstance(content, str) else "".join(text for text, _ in content or ())
 
 
 def _picture(picture: Picture) -> str:
-    """Downscale a picture, and encode it as a data URI."""
     from PIL import Image
 
     from heedful.datamodules.loaders.pictures import thumbnail
@@ -80,10 +83,7 @@ def _picture(picture: Picture) -> str:
 
 
 def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
-    """Mark the words in which two texts differ.
-
-    Returns:
-        For each text, its segments as pairs of a text and whether it differs; None for texts with few common words.
+    """Return the segments of two texts, as pairs of a text and whether it differs; None if few words are common.
 
     Example:
         >>> marked("A dog runs.", "A cat runs.")
@@ -92,7 +92,9 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
         True
     """
     words = TOKEN.findall(before), TOKEN.findall(after)
-    pieces = _pieces(*words)
+    is_long = max(map(len, words)) > COMPARED
+    steps = SequenceMatcher(None, *words, autojunk=is_long).get_opcodes()
+    pieces = [(words[0][i:j], words[1][k:stop]) for _, i, j, k, stop in steps]
     shared = sum(not word.isspace() for first, second in pieces if first == second for word in first)
     if 2 * shared < ALIKE * sum(not word.isspace() for side in words for word in side):
         return None
@@ -104,30 +106,12 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
     return sides
 
 
-def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Split two lists of words into pairs of pieces: "a b c" and "a x c" become ("a", "a"), ("b", "x"), ("c", "c").
-
-    The common prefix and the common suffix are pairs. The words between them are compared word by word; if they are
-    many, they are a single pair, to limit the running time.
-    """
-    start = len(os.path.commonprefix([words, words_after]))
-    end = len(os.path.commonprefix([words[start:][::-1], words_after[start:][::-1]]))
-    first, second = words[start : len(words) - end], words_after[start : len(words_after) - end]
-    pieces = [(first, second)]
-    if max(len(first), len(second)) <= COMPARED:
-        steps = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-        pieces = [(first[i:j], second[k:stop]) for _, i, j, k, stop in steps]
-    pieces = [(words[:start], words[:start]), *pieces, (words[len(words) - end :], words[len(words) - end :])]
-    return [pair for pair in pieces if any(pair)]
-
-
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
     """Return the contents of an input part before and after a change, with marks on their differences.
 
-    Two texts with many common words become segments (:func:`marked`). Two tables become dictionaries: "title", "titled"
-    (whether the titles differ) and "rows" (a list of [key, values, mark]). The mark of a row is "gone" (key only in
-    ``before``), "new" (key only in ``after``), "changed" (other values), "moved" (another place among the rows with
-    keys in both tables) or "" (no difference). Other contents are returned as they are.
+    Two texts with many common words become segments (:func:`marked`). The rows of two tables get a mark: "gone" or
+    "new" (the key is in one table only), "changed" (other values), "moved" (another place among the common keys) or "";
+    "titled" is whether the titles differ.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
@@ -137,15 +121,13 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
 
 def _marked_rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
-    """Return a copy of a table with a mark on each row that differs from another table. A row whose key the other table
-    lacks gets the mark ``alone``.
-    """
     values = {key: value for key, value, _ in other_table["rows"]}
     common = [key for key, *_ in table["rows"] if key in values]
-    order = [key for key in values if key in set(common)]
+    order = [key for key in values if key in common]
     moved = {key for key, place in zip(common, order, strict=True) if key != place}
-    rows = []
-    for key, value, _ in table["rows"]:
-        mark = alone if key not in values else "changed" if values[key] != value else "moved" if key in moved else ""
-        rows.append([key, value, mark])
+
+    def mark(key: str, value: str) -> str:
+        return alone if key not in values else "changed" if values[key] != value else "moved" if key in moved else ""
+
+    rows = [[key, value, mark(key, value)] for key, value, _ in table["rows"]]
     return {"title": table["title"], "rows": rows, "titled": table["title"] != other_table["title"]}

@@ -1,100 +1,128 @@
-"""The numbers of a run as table rows of a page: value, interval, and position on a scale from 0 to 100 %."""
+"""The numbers of a run as rows of tables on a page: texts, flags, and bars on an axis."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from heedful.metrics.statistics.draws import is_known
-from heedful.reports.flags import warnings
+from heedful.reports.flags import MARK
 from heedful.reports.lines import Line, lines_of
 from heedful.reports.page.about import evaluation_of
 from heedful.reports.runs import Run
-from heedful.reports.tables import bounds, percents, precise
-from heedful.reports.terminal.table import meaning
+from heedful.reports.tables import bounds, number
+from heedful.reports.terminal.table import cell_text, meaning
 
 Entry = Mapping[str, Any]  # a measurement in results.json
+VISIBLE = 4  # percentage points; narrower intervals would be too short on an axis from 0 to 100 %
 
 
-@dataclass(frozen=True)
-class Number:
-    """A table row of a page that shows one number.
+class Bar(NamedTuple):
+    """Where a number and a reference are drawn, in percent of the width of an axis."""
 
-    Attributes:
-        metric: Name of the metric in results.json.
-        label: Label of the row.
-        level: Depth of the indentation.
-        value: The value with its standard deviation over draws, or a text, such as the reason why it is undefined.
-        interval: 95 % interval; "" for none.
-        n: Number of examples; None for a text.
-        clusters: Number of clusters (groups of related examples); None if each example is a cluster.
-        place: Value, lower and upper bound in percent; None if the number is not drawn on the scale.
-        warnings: Warnings that belong to the flags of the number.
-        meaning: Explanation of the label; "" for none.
-        is_slice: Whether the number is about a slice (a named subset) of the examples.
-        is_headline: Whether the number is a main number of its evaluation.
-    """
+    value: float
+    low: float
+    high: float
+    reference: float | None = None
 
-    metric: str
+
+class Axis(NamedTuple):
+    """The ends of an axis, in the unit that the page shows."""
+
+    low: float = 0.0
+    high: float = 100.0
+
+    @property
+    def ticks(self) -> list[str]:
+        """Texts at the start, in the middle and at the end."""
+        return [f"{round(x, 9):g}" for x in (self.low, (self.low + self.high) / 2, self.high)]
+
+    def place(self, x: float) -> float:
+        """Return where a number is on the axis, in percent of its width."""
+        return round(100 * (x - self.low) / (self.high - self.low), 2)
+
+    def bar(self, span: Sequence[float], reference: float | None = None) -> Bar | None:
+        """Return the bar of (value, low, high); None if it is not on the axis."""
+        value, low, high = span
+        if not self.low <= low <= value <= high <= self.high:
+            return None
+        is_shown = reference is not None and self.low <= reference <= self.high
+        return Bar(*map(self.place, span), self.place(reference) if is_shown else None)  # type: ignore[arg-type]
+
+
+class Row(NamedTuple):
+    """A row of a table on a page."""
+
     label: str
-    level: int
-    value: str
+    value: str  # with its standard deviation over draws; or a text, such as the reason why it is undefined
     interval: str = ""
-    n: int | None = None
-    clusters: int | None = None
-    place: tuple[float, float, float] | None = None
-    warnings: tuple[str, ...] = ()
-    meaning: str = ""
-    is_slice: bool = False
-    is_headline: bool = False
+    n: str = ""  # examples and clusters; "" for a text
+    flags: Sequence[str] = ()
+    bar: Bar | None = None
+    metric: str = ""  # name in results.json
+    meaning: str = ""  # of the label
+    level: int = 0  # of indentation
+    is_slice: bool = False  # whether the number is about a named subset of the examples
+
+
+def span_of(m: Entry | None, unit: str = "percent") -> tuple[float, float, float] | None:
+    """Return value and bounds of a measurement in its unit (all equal without an interval); None without a value."""
+    if m is None or m["value"] is None:
+        return None
+    scale = 1 if unit == "ratio" else 100
+    low, high = m["ci95"] or (m["value"], m["value"])
+    return scale * m["value"], scale * low, scale * high
+
+
+def axis_of(spans: Iterable[Sequence[float]], is_share: bool = True) -> Axis:
+    """Return an axis on which each interval of (value, low, high) is long enough to see: from 0 to 100 % for shares
+    whose intervals are all wider than :data:`VISIBLE`, else with round ends and some room on both sides.
+
+    Example:
+        >>> axis_of([(50, 40, 60)]), axis_of([(50.2, 49.9, 50.4)]), axis_of([(-1.0, -3.0, 1.0), (0, 0, 0)], False)
+        (Axis(low=0.0, high=100.0), Axis(low=49.82, high=50.48), Axis(low=-3.6, high=1.6))
+    """
+    spans = list(spans)
+    is_share = is_share and all(0 <= low <= high <= 100 for _, low, high in spans)
+    if is_share and all(high - low >= VISIBLE for _, low, high in spans if high > low):
+        return Axis()
+    low, high = min(span[1] for span in spans), max(span[2] for span in spans)
+    room = 0.15 * (high - low) if high - low > 1e-6 else abs(high) / 2 + 1
+    step = 10.0 ** math.floor(math.log10(room))
+    ends = [round(math.floor((low - room) / step) * step, 9), round(math.ceil((high + room) / step) * step, 9)]
+    return Axis(max(0.0, ends[0]) if low >= 0 else ends[0], min(100.0, ends[1]) if is_share else ends[1])
+
+
+def row_of(line: Line, m: Entry | None, axis: Axis, label: str = "", reference: float | None = None) -> Row:
+    """Return the row of a number: texts of :func:`cell_text`, and a bar with a reference in the unit of the axis."""
+    head, _, n = MARK.sub("", cell_text(m, line, "\n")).rpartition(" n=")
+    value, _, interval = head.partition("\n")
+    if not head:  # a text in place of the number
+        value, n = n, ""
+    elif line.unit == "percent":
+        value += " %"
+    span = span_of(m, line.unit) if head and not line.text else None
+    bar = axis.bar(span, reference) if span else None
+    flags = m["flags"] if m else ()
+    return Row(label or line.label, value, interval, n, flags, bar, line.metric, meaning(line.label), line.level)
+
+
+def numbers_of(run: Run, evaluation: str) -> list[Row]:
+    """Return the numbers of an evaluation as rows, in the order of the table; "" for those that belong to none."""
+    members: set[str] = set()
+    for name in run.numbers:
+        if evaluation_of(run, name) == evaluation:
+            members |= {str(name), str(name._replace(statistic="", slice=""))}  # a number and its headline
+    slices = {str(name) for name in run.numbers if any(name.by)}
+    axes, metrics = {"ratio": Axis(math.nan, math.nan)}, run.results["metrics"]
+    lines = [line for line in lines_of(run.results) if line.metric in members]
+    rows = (row_of(line, metrics.get(line.metric), axes.get(line.unit, Axis())) for line in lines)
+    return [row._replace(is_slice=row.metric in slices) for row in rows]
 
 
 def quoted(m: Entry) -> str:
     """Return a share with its interval as words of a sentence. ``m`` has a value.
 
     Example:
-        >>> quoted({"value": 0.5, "ci95": [0.4, 0.61], "n": 20, "flags": []})
+        >>> quoted({"value": 0.5, "std": None, "ci95": [0.4, 0.61], "n": 20, "flags": []})
         '50.0 % [40.0, 61.0]'
     """
-    return f"{percents(m['value'])} %{'' if m['ci95'] is None else ' ' + bounds(m['ci95'])}"
-
-
-def numbers_of(run: Run, evaluation: str) -> list[Number]:
-    """Return the numbers of an evaluation as rows of the page's table, in the order of the table.
-
-    A :class:`Number` is one row. ``evaluation`` is the name of an evaluation; "" selects the numbers that belong to no
-    evaluation.
-    """
-    members: set[str] = set()
-    slices = {str(name) for name in run.numbers if any(name.by)}
-    for name in run.numbers:
-        if evaluation_of(run, name) == evaluation:
-            members |= {str(name), str(name._replace(statistic="", slice=""))}  # a number and its headline
-    lines = (line for line in lines_of(run.results) if line.metric in members)
-    metrics = run.results["metrics"]
-    return [replace(_number(line, metrics.get(line.metric)), is_slice=line.metric in slices) for line in lines]
-
-
-def _number(line: Line, m: Entry | None) -> Number:
-    blank = Number(
-        line.metric, line.label, line.level, line.text, meaning=meaning(line.label), is_headline=line.is_headline
-    )
-    if line.text or m is None:
-        return blank
-    blank = replace(blank, n=m["n"], clusters=m.get("clusters"), warnings=warnings(m["flags"]))
-    if m["value"] is None:
-        return replace(blank, value=f"undefined: {m['reason']}")
-    if not is_known(m):
-        return replace(blank, value="too few examples")
-    value, interval = precise(m, line.unit)
-    if line.unit != "ratio":
-        value = " ± ".join(f"{text} %" for text in value.split(" ± "))
-    place = None if line.unit == "ratio" else _place(m["value"], m["ci95"])
-    return replace(blank, value=value, interval=interval, place=place)
-
-
-def _place(value: float, ci95: Sequence[float] | None) -> tuple[float, float, float] | None:
-    """Return where a share is drawn on a scale from 0 to 100 %: value, lower and upper bound in percent; None if it is
-    off the scale.
-    """
-    low, high = ci95 or (value, value)
-    return (100 * value, 100 * low, 100 * high) if 0 <= low <= value <= high <= 1 else None
+    return f"{number(m)} % {bounds(m['ci95'])}".rstrip()

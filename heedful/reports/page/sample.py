@@ -1,18 +1,21 @@
 """Sample the predictions that a page shows as examples: some of each kind, selected by a hash of the uid."""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from heedful.metrics import METRICS
-from heedful.metrics.hits import alike, verdicts
+from heedful.metrics.hits import SwapSettings, alike, hits, verdicts
 from heedful.records import Context, keys, random_key, words_of
+from heedful.records.randomness import random_order
 from heedful.records.rows import BASE, KEY, codes, equal_columns, rows_with, strings
 from heedful.reports.results import Evaluated
 
 MOST = 600  # examples per run
+TO_JUDGE = 200  # swaps per run on which people judge
 NULL = "null"
 BASES = ("accuracy", "answers")  # evaluations of unchanged examples, which have base rows
 COLUMNS = (*KEY, "gold", "gold2", "y", "y2", "p", "p2", "partner", "slices", "unread", "expects")
@@ -20,15 +23,11 @@ STRATUM = ("intervention", "part", "y")
 
 
 class Sample(NamedTuple):
-    """A sample of rows.
+    """A sample of rows, in the order of the page, and the number of rows from which it was drawn.
 
-    Attributes:
-        rows: The sampled rows, in the order of the page, as dictionaries. Further keys are "evaluation"; "p" and "p2",
-            the probability of the original answer before and after the change; "moved", p2 minus p; "most_probable",
-            the most probable label before the change (the prediction if there are no probabilities); "changed", whether
-            the prediction changed (False for an unchanged example); and "verdict", the value of :func:`.hits.verdicts`,
-            None for NaN.
-        total: Number of rows from which the sample was drawn.
+    Further keys are "evaluation"; "p" and "p2", the probability of the original answer before and after the change;
+    "moved", p2 minus p; "most_probable", the most probable label before (or else the prediction); "changed", whether
+    the prediction changed; and "verdict", the value of :func:`.hits.verdicts`, None for NaN.
     """
 
     rows: list[dict[str, Any]]
@@ -36,16 +35,10 @@ class Sample(NamedTuple):
 
 
 def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> Sample:
-    """Draw a stratified sample of rows (predictions).
+    """Draw a stratified sample of at most ``most`` rows, which does not depend on their order.
 
     Rows of one stratum have the same evaluation, intervention, input part, prediction and verdict, and agree in whether
-    the prediction changed. Strata take turns, so that a large stratum does not displace a small one. The sample does
-    not depend on the order of the rows.
-
-    Args:
-        evaluated: Rows and metadata by evaluation.
-        seed: Seed of the run.
-        most: Largest number of rows.
+    the prediction changed. Strata take turns, so that a large stratum does not displace a small one.
     """
     ranked: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     total = 0
@@ -72,30 +65,30 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
     return Sample([entry for _, entry in ranked[:most]], total)
 
 
-def _candidates(rows: pa.Table, name: str) -> np.ndarray:
-    """Return which rows of the evaluation ``name`` the sample is drawn from: bool [rows].
+def swaps_to_judge(rows: pa.Table, context: Context, most: int = TO_JUDGE) -> list[dict[str, Any]]:
+    """Draw the swaps that people judge on a sheet from rows of attentiveness, as dictionaries like those of a Sample.
 
-    For evaluations in :data:`BASES`, these are the base rows (predictions for unchanged examples), and the rows of the
-    null control (a second prediction of the same input) whose two predictions differ. For all other evaluations, these
-    are the rows of changed examples; if a change has several random draws, only the first draw.
+    These are first swaps of examples whose prediction counts, in the order of a hash of seed and uid: the draw does not
+    depend on the predictions for swapped inputs. Swapped parts take turns.
     """
+    by_part = []
+    for part in SwapSettings.from_context(context).parts:
+        places = np.flatnonzero(hits(rows, part, context).base_answered & rows_with(rows, draw=0))
+        uids = keys(strings(rows.take(places), "uid"))
+        by_part.append(places[random_order(random_key(context.seed, "sheet", part), uids)].tolist())
+    places = [place for turn in zip_longest(*by_part) for place in turn if place is not None]
+    return _rows_as_dicts(rows.take(np.array(places[:most], dtype=np.int64)), "attentiveness", context.labels)
+
+
+def _candidates(rows: pa.Table, name: str) -> np.ndarray:
     is_base, is_null = rows_with(rows, intervention=BASE), rows_with(rows, intervention=NULL)
-    if name in BASES:
+    if name in BASES:  # flips of the null control are shown, too
         return is_base | (is_null & ~equal_columns(rows, "y", "y2"))
     return (rows["draw"].to_numpy() <= 0) & ~is_base & ~is_null
 
 
-def _stratum_order(
-    rows: pa.Table, changed: np.ndarray, verdict: np.ndarray, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Order the rows within each stratum by a hash of the uid.
-
-    A stratum is all rows with the same intervention, input part, prediction, and values in ``changed``, bool [rows],
-    and ``verdict``, float64 [rows].
-
-    Returns:
-        The position of each row in its stratum, int64 [rows], and its hash, uint64 [rows].
-    """
+def _stratum_order(rows: pa.Table, changed: np.ndarray, verdict: np.ndarray, seed: int) -> list[np.ndarray]:
+    """Return the position of each row in its stratum, int64 [rows], and the hash that decides it, uint64 [rows]."""
     import pandas
 
     uid, uids = codes(rows, "uid")
@@ -105,13 +98,11 @@ def _stratum_order(
     frame = pandas.DataFrame({**columns, "changed": changed, "verdict": verdict, "rank": ranks})
     frame = frame.sort_values(["rank", "variant"])
     turns = frame.groupby([*STRATUM, "changed", "verdict"], dropna=False).cumcount()
-    return turns.sort_index().to_numpy(), ranks
+    return [turns.sort_index().to_numpy(), ranks]
 
 
 def _rows_as_dicts(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows of the evaluation ``name`` as dictionaries, with the most probable label and the probability of the
-    original answer (before and after the change) instead of the probabilities of all labels.
-    """
+    """Return rows of an evaluation as dictionaries, with probabilities of the original answer alone."""
     index = {label: k for k, label in enumerate(labels)}
     entries = rows.select(COLUMNS).to_pylist()
     for entry in entries:

@@ -17,12 +17,11 @@ from heedful.records.storage.yaml_files import word_lists
 from heedful.reports.flags import FLAGS, MARK, marks
 from heedful.reports.lines import Line, count_hidden, lines_of
 from heedful.reports.runs import UNKNOWN_WORTH
-from heedful.reports.tables import Cells, basis, emit, precise, too_few
+from heedful.reports.tables import Cells, Number, basis, emit, precise, too_few
 
 NO_MERIT = "A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
 TERMS: dict[str, str] = word_lists(__file__)  # table.yaml: explanations of labels
 TITLE = "% ± std over draws [95 %]"
-COLUMNS = ("run", "label", "metric", "unit", "value", "std", "low", "high", "n", "clusters", "flags", "reason")
 Content = Mapping[str, Any]  # content of results.json
 
 
@@ -65,12 +64,11 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> 
     """
     if line.text or m is None:
         return line.text
-    if m["value"] is None:
-        return f"undefined: {m['reason']}{marks(m['flags'])}"
-    if few := too_few(m["n"], m["flags"]):
-        return f"{few}{marks(m['flags'])}"
-    text, interval = precise(m, line.unit)
-    return f"{text}{separator if interval else ''}{interval} {basis(m)}{marks(m['flags'])}"
+    text = f"undefined: {m['reason']}" if m["value"] is None else too_few(m["n"], m["flags"])
+    if not text:
+        value, interval = precise(m, line.unit)
+        text = f"{value}{separator if interval else ''}{interval} {basis(m)}"
+    return Number(text + marks(m["flags"]), m)
 
 
 def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool = False) -> Cells:
@@ -103,30 +101,20 @@ def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool 
 
 
 def in_columns(results: Mapping[str, Content]) -> Cells:
-    """Build a table for programs: a row for each number of each run, with its value, bounds and sample size in columns.
-
-    Numbers in percent are multiplied by 100, and have up to twelve digits. A share of fewer than ten examples is left
-    out, as in other tables.
+    """Build a table for programs: a row for each number of each run; CSV writes value, bounds and n in columns.
 
     Args:
         results: Content of results.json by folder.
     """
     runs = list(results.values())
     lines = _shown(runs)
-    rows = []
-    for folder, run in results.items():
-        for line, label in zip(lines, _labels(runs, lines, False), strict=True):
-            if line.text or (m := run["metrics"].get(line.metric)) is None:
-                continue
-            few = too_few(m["n"], m["flags"])
-            bounds = m["ci95"] or (None, None)
-            numbers = (None if few or x is None else x for x in (m["value"], m["std"], *bounds))
-            scale = 100 if line.unit == "percent" else 1
-            texts = ["" if x is None else f"{scale * x:.12g}" for x in numbers]
-            counts = ["" if m.get(name) is None else str(m[name]) for name in ("n", "clusters")]
-            flags, reason = " ".join(m["flags"]), m["reason"] or ""
-            rows.append([printable(folder), label, line.metric, line.unit, *texts, *counts, flags, reason])
-    return Cells("", COLUMNS, rows)
+    rows = [
+        [printable(folder), label, line.metric, line.unit, Number("", m)]
+        for folder, run in results.items()
+        for line, label in zip(lines, _labels(runs, lines, False), strict=True)
+        if not line.text and (m := run["metrics"].get(line.metric)) is not None
+    ]
+    return Cells("", ("run", "label", "metric", "unit", ""), rows)
 
 
 def print_table(

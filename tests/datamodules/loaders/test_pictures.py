@@ -19,8 +19,9 @@ from tiny_data import people, png, vqa_rows
 
 from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
-from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, listed_answers, thumbnail
+from heedful.datamodules.loaders.pictures import STARRED, Pictures, listed_answers, thumbnail
 from heedful.datamodules.loaders.vqa_answers import answer_scores, labels_by_answer, most_frequent, normalised
+from heedful.datamodules.sources.values import filled
 from heedful.records import SOFT, DataError, HeedfulError, Picture, SettingError
 from heedful.records.example import FORMATS
 

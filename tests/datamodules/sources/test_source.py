@@ -220,8 +220,9 @@ def test_values_of_numpy_are_those_of_python() -> None:
     assert [values for _, values in rows_of(frame)] == [{"a": "x", "b": 1}, {"a": None, "b": None}]
 
 
-@pytest.mark.parametrize("odd", [pd.Timestamp(0), np.datetime64("2020-01-01"), np.ones(2), 1j, pd.Series([1, 2]), {1}])
+@pytest.mark.parametrize("odd", [pd.Timestamp(0), np.datetime64("2020-01-01"), np.ones(4), 1j, pd.Series([1, 2]), {1}])
 def test_what_is_not_text_is_refused_where_it_is_read_and_only_there(odd: Any) -> None:
+    """A list of more values than there are labels is no list of options."""
     assert outcome(Source([row(genre="", extra=odd)]))[1] == 0
     error, message = outcome(Source([row(premise=odd)]))
     assert error is DataError

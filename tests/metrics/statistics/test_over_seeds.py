@@ -5,10 +5,13 @@ from statistics import stdev
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import t
 
-from heedful.metrics.statistics.over_seeds import ONE_SEED, is_above, less_over_seeds, over_seeds
-from heedful.metrics.statistics.paired import recording
+from heedful.metrics.statistics.intervals import share_of
+from heedful.metrics.statistics.over_seeds import change_over_seeds, entries_of_seeds, over_seeds
+from heedful.metrics.statistics.paired import number_ways, recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Measurement
 
@@ -60,7 +63,8 @@ def values(entries, seeds):
 def test_the_interval_is_that_of_loops(seeds, lent):
     entries = random_entries(seeds, 40, seeds, lent)
     measured, own = over_seeds(numbers(entries, seeds)), values(entries, seeds)
-    np.testing.assert_allclose(measured.per_seed, own, rtol=0, atol=1e-12)
+    if seeds > 1:
+        np.testing.assert_allclose(measured.per_draw, own, rtol=0, atol=1e-12)
     assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
     bounds = Pairs(entries).interval() if lent else share_interval(entries)
     assert measured.ci95 == pytest.approx(crossed(own, bounds, 0.0), abs=1e-9)
@@ -72,7 +76,7 @@ def test_the_interval_of_a_difference_is_that_of_loops(seeds, same):
     entries, others = (random_entries(seeds, 40, seed) for seed in (1, 2))
     if same:
         others = [o._replace(of=e.of, hits=min(o.hits, e.of)) for e, o in zip(entries, others, strict=True)]
-    measured = less_over_seeds(list(zip(numbers(entries, seeds), numbers(others, seeds), strict=True)), "none")
+    measured = change_over_seeds(numbers(others, seeds), numbers(entries, seeds))
     own = [a - b for a, b in zip(values(entries, seeds), values(others, seeds), strict=True)]
     bounds = paired_interval(entries, others)
     assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
@@ -91,43 +95,33 @@ def test_equal_seeds_have_the_interval_of_one(seeds, size, lent, rate):
         found, other = (share(own, cluster, lenders=lenders) for own in (hits, np.roll(hits, 1)))
     several = over_seeds([found] * seeds)
     assert (several.value, several.ci95) == (found.value, pytest.approx(found.ci95, abs=1e-12))
-    one = less_over_seeds([(found, other)], "none")
-    assert less_over_seeds([(found, other)] * seeds, "none").ci95 == pytest.approx(one.ci95, abs=1e-12)
+    one = change_over_seeds([other], [found])
+    assert change_over_seeds([other] * seeds, [found] * seeds).ci95 == pytest.approx(one.ci95, abs=1e-12)
 
 
-def test_standard_deviations_are_those_of_draws_and_of_seeds():
-    entries = [Entry(0, 1, 2, 0), Entry(1, 0, 2, 0), Entry(0, 2, 2, 1), Entry(1, 1, 2, 1)]
-    found = numbers(entries, 2, [0.1, 0.3])
-    measured = over_seeds(found)
-    assert (measured.value, measured.n) == (0.5, 2)
-    assert measured.std_draws == pytest.approx(0.2)
-    assert measured.std_seeds == pytest.approx(np.std([0.25, 0.75], ddof=1))
-    assert over_seeds(found[:1]).std_seeds is None
-    assert over_seeds(found, has_interval=False).ci95 is None
+@given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.sampled_from([(), ("few_examples",)]))
+def test_the_mean_of_numbers_without_entries_has_no_interval(values, flags):
+    """A number without a value, or of too few examples, for any seed is undefined in the mean."""
+    measured = [Measurement(v, 9, reason="why" if v is None else None) for v in values]
+    measured[0] = replace(measured[0], flags=flags)
+    m = over_seeds(measured)
+    hidden = [one for one in measured if one.value is None or one.flags]
+    assert (m.flags, m.n, m.ci95) == (flags, 9, None)
+    if hidden:
+        why = "why" if any(one.reason for one in hidden) else "fewer than 10 examples count"
+        assert (m.value, m.std, m.reason) == (None, None, f"in {len(hidden)} of {len(values)} runs: {why}")
+        return
+    assert (m.value, m.std) == (pytest.approx(sum(values) / len(values)), pytest.approx(stdev(values), abs=1e-12))
+    assert (m.draws, m.per_draw) == (len(values), tuple(values))
 
 
-def test_a_seed_without_a_number_is_counted_and_left_out():
-    found = numbers([e for e in random_entries(3, 20) if e.cell != 1], 3)
-    measured, alone = over_seeds(found), over_seeds([found[0], found[2]])
-    assert measured.undefined == 1
-    assert (measured.value, measured.ci95, measured.flags) == (alone.value, alone.ci95, ())
-    assert over_seeds(found[:2]).flags == (ONE_SEED,)
-    none = over_seeds(found[1:2], reason="nothing")
-    assert less_over_seeds([(Measurement(None, 0), Measurement(None, 0))], "nothing") == none
-    assert (none.value, none.ci95, none.undefined, none.reason) == (None, None, 1, "nothing")
-
-
-def test_what_seeds_disagree_on_is_not_above_another():
-    def pairs(gains):
-        """Two numbers for each of three seeds, over 200 examples; the first has more hits, by ``gains``."""
-        before = numbers([Entry(c, c % 2, 1, s) for s in range(3) for c in range(200)], 3)
-        after = [Entry(c, c % 2 if c >= 2 * abs(gain) else float(gain > 0), 1, s)
-                 for s, gain in enumerate(gains) for c in range(200)]  # fmt: skip
-        return list(zip(numbers(after, 3), before, strict=True))
-
-    assert is_above(pairs([20, 20, 20]))
-    assert not is_above(pairs([80, 20, -40]))
-    assert not is_above(pairs([-20, -20, -20]))
+def test_the_mean_over_labels_stays_the_mean_over_labels():
+    """Each seed has a share per label; their mean is not the share of all entries."""
+    with recording():
+        shares = [share(np.array([1.0, 1, 0, seed]), np.arange(4), cells=np.array([0, 0, 0, 1])) for seed in (0, 1)]
+    entries = entries_of_seeds(shares)
+    assert share_of(number_ways(entries)).value == pytest.approx((2 / 3 + 0 + 2 / 3 + 1) / 4)
+    assert over_seeds(shares).value == pytest.approx(share_of(number_ways(entries)).value)
 
 
 # --- coverage
@@ -169,7 +163,7 @@ def test_intervals_over_seeds_cover_lenders_where_the_lent_text_decides(is_diffe
         for lenders in (lender, None):
             with recording():
                 found, others = ([share(own, base, lenders=lenders, n=100) for own in hits] for hits in (hit, other))
-            m = less_over_seeds(list(zip(found, others, strict=True)), "none") if is_difference else over_seeds(found)
+            m = change_over_seeds(others, found) if is_difference else over_seeds(found)
             covered[lenders is not None] += m.ci95[0] <= 0.5 * (not is_difference) <= m.ci95[1]
     assert covered[True] >= 0.92 * 200  # two standard errors below 95 %
     assert covered[False] < 0.85 * 200

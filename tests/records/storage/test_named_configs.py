@@ -9,7 +9,7 @@ from heedful.records.storage.named_configs import CONFIGS, backbones, named_conf
 def test_the_package_has_its_own(monkeypatch, tmp_path, kind):
     monkeypatch.chdir(tmp_path)
     files = named_configs(kind)
-    assert list(files) == sorted(path.stem for path in (CONFIGS / kind).iterdir())
+    assert list(files) == sorted(path.stem for path in (CONFIGS / kind).glob("*.yaml"))
     assert all(path.is_file() for path in files.values())
 
 

@@ -1,14 +1,13 @@
-"""The figure "transitions": percentages and styles of the edges."""
+"""The figure "transitions": percentages and colours of the cells."""
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.patches import FancyArrowPatch
 
 from heedful.cli import command
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import Measurement, MetricName
-from heedful.reports.figures import transitions as transition_figure
-from heedful.reports.figures.transitions import collect, graph
+from heedful.reports.figures.registry import COLORS, RED
+from heedful.reports.figures.transitions import collect, heat_maps
 from heedful.reports.runs import read_runs
 
 import written_results
@@ -37,62 +36,68 @@ def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=
     return str(written_results.save(folder, written_results.results(found, data="infotabs")))
 
 
-def shown(drawn):
-    return [t.get_text() for t in drawn.axes[0].texts]
+def shown(runs, operation="delete"):
+    """The number in each cell of each heat map, row by row, by the title of the heat map."""
+    drawn = heat_maps(collect(runs, operation), operation)
+    return {
+        axes.get_title(): [text.get_text().split("\n")[0] for text in axes.texts]
+        for axes in drawn.axes
+        if axes.get_visible()
+    }
 
 
-def arrows(drawn):
-    """The colour of each edge, and whether it is dashed."""
-    found = [p for p in drawn.axes[0].patches if isinstance(p, FancyArrowPatch)]
-    return [(to_hex(p.get_edgecolor()), p.get_linestyle() != "-") for p in found]
+def numbers(first):
+    return [f"{first + i}.0" for i in range(8)] + ["–"]
 
 
-def test_each_edge_has_the_percentages_of_all_runs(tmp_path):
-    folders = [save(tmp_path / "alpha1"), save(tmp_path / "alpha2", 0.2), save(tmp_path / "alpha3", 0.3)]
-    texts = shown(graph(collect(read_runs(folders), "delete"), "delete"))
-    assert {"10.0 / 20.0 / 30.0", "11.0 / 21.0 / 31.0", "14.0 / 24.0 / 34.0*", "– / – / –"} < set(texts)
-    assert [t for t in texts if t in "ENC"] == ["E", "N", "C"]
-    assert [t for t in texts if "alpha" in t] == [
-        f"alpha{i}: edited examples E 1,000, N 1,001, C 1,002" for i in (1, 2, 3)
-    ]
-    assert texts[-1] == "E entailment, N neutral, C contradiction; –: no prediction of this label"
+def test_each_run_has_a_heat_map_with_a_number_per_cell(tmp_path):
+    firsts = {"a": 10, "b": 20, "c": 30, "d": 40}
+    runs = read_runs([save(tmp_path / name, first / 100) for name, first in firsts.items()])
+    assert shown(runs) == {name: numbers(first) for name, first in firsts.items()}
+    axes = heat_maps(collect(runs, "delete"), "delete").axes[0]
+    ticks = [[tick.get_text() for tick in ticks] for ticks in (axes.get_yticklabels(), axes.get_xticklabels())]
+    assert ticks == [[f"{label}\nn={1000 + k:,}" for k, label in enumerate(LABELS)], list(LABELS)]
+    places = [(text.get_position()[1], text.get_position()[0]) for text in axes.texts]
+    assert places == [(before, after) for before in range(3) for after in range(3)]
 
 
-def test_the_splits_of_a_run_stand_side_by_side_and_of_several_runs_the_means(tmp_path):
+def test_a_single_run_has_a_heat_map_per_split_and_several_runs_one_each(tmp_path):
     run = save(tmp_path / "a", splits=("alpha1", "alpha2"))
-    texts = shown(graph(collect(read_runs([run]), "delete"), "delete"))
-    assert {"20.0 / 30.0", "24.0 / 34.0*", "– / –"} < set(texts)
-    assert [t for t in texts if "alpha" in t] == [
-        f"a (infotabs, alpha{i}): edited examples E 100, N 100, C 100" for i in (1, 2)
-    ]
-    other = save(tmp_path / "b", 0.5)
-    texts = shown(graph(collect(read_runs([run, other]), "delete"), "delete"))
-    assert {"10.0 / 50.0", "14.0 / 54.0*"} < set(texts)
-    assert not [t for t in texts if "alpha" in t]
+    assert shown(read_runs([run])) == {f"a (infotabs, alpha{k})": numbers(10 + 10 * k) for k in (1, 2)}
+    assert shown(read_runs([run, save(tmp_path / "b", 0.5)])) == {"a": numbers(10), "b": numbers(50)}
+    both = read_runs([save(tmp_path / "c", data=("infotabs", "other"))])
+    assert shown(both) == {f"c ({name})": numbers(10) for name in ("infotabs", "other")}
 
 
-RED, BLACK = (to_hex(c) for c in (transition_figure.RED, transition_figure.BLACK))
+KEPT = {"EE": "irrelevant", "CC": "irrelevant"}
 
 
 @pytest.mark.parametrize(
-    ("operation", "red", "dashed"),
+    ("operation", "red", "by_row"),
     [
-        ("delete", {"EC", "NE", "NC", "CE"}, {"EE", "CC"}),
-        ("delete_relevant", {"EE", "EC", "NE", "NC", "CE", "CC"}, set()),
-        ("delete_irrelevant", {"EN", "EC", "NE", "NC", "CE", "CN"}, set()),
-        ("insert", {"EN", "EC", "CE", "CN"}, set()),
-        ("update", {"CE"}, set()),
-        ("permute", {"EN", "EC", "NE", "NC", "CE", "CN"}, set()),
-        ("delete+insert", {"EC", "CE"}, set()),
+        (
+            "delete",
+            {"EC", "NE", "NC", "CE"},
+            {"EE": "irrelevant", "CC": "irrelevant", "EN": "relevant", "CN": "relevant"},
+        ),
+        ("delete_relevant", {"EE", "EC", "NE", "NC", "CE", "CC"}, {}),
+        ("delete_irrelevant", {"EN", "EC", "NE", "NC", "CE", "CN"}, {}),
+        ("insert", {"EN", "EC", "CE", "CN"}, {}),
+        ("update", {"CE"}, {}),
+        ("permute", {"EN", "EC", "NE", "NC", "CE", "CN"}, {}),
+        ("delete+insert", {"EC", "CE"}, None),
     ],
 )
-def test_what_is_not_allowed_is_red_and_what_is_allowed_for_irrelevant_rows_only_is_dashed(
-    tmp_path, operation, red, dashed
-):
-    drawn = graph(collect(read_runs([save(tmp_path / "a", operations=(operation,))]), operation), operation)
-    edges = [b[0].upper() + a[0].upper() for b in LABELS for a in LABELS]
-    expected = [(RED if edge in red else BLACK, edge in dashed) for edge in edges]
-    assert arrows(drawn) == expected
+def test_what_is_not_allowed_is_red_and_what_depends_on_the_row_says_so(tmp_path, operation, red, by_row):
+    runs = read_runs([save(tmp_path / "a", operations=(operation,))])
+    (axes,) = heat_maps(collect(runs, operation), operation).axes
+    names = [before[0].upper() + after[0].upper() for before in LABELS for after in LABELS]
+    colors = dict(zip(names, (to_hex(patch.get_facecolor()) for patch in axes.patches), strict=True))
+    assert colors == {name: RED.lower() if name in red else COLORS[0].lower() for name in names}
+    words = dict(zip(names, (text.get_text().partition("\n")[2] for text in axes.texts), strict=True))
+    assert {name for name in names if words[name] == "not allowed"} == red
+    if by_row is not None:
+        assert {name: word[3:] for name, word in words.items() if word.startswith("if ")} == by_row
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,14 @@ QUESTIONS = {
     "which model?": r"^minilm on d",
     "how was it trained?": r"minilm: trained on d with seed 7, 46 training steps;",
     "on which data was it evaluated, and how?": r"on 30 examples of d, validation, with seed 0",
-    "what is the headline, and its interval?": r"attentiveness premise ?1? (\S+ %) .*?(\[\S+, \S+\])",
+    "what is the headline, and its interval?": r"attentiveness premise not above majority (\S+ ± \S+ %) (\[\S+, \S+\])",
     "on how many examples does it rest?": r"20 of 30 examples count, those not predicted as “neutral”",
     "in how many clusters?": r"20 in 5 clusters",
     "with what should it be compared?": r"one constant answer would reach \S+ %",
     "what can it not say?": r"What it cannot say A changed prediction need not be right",
     "which command makes it again?": r"python train.py --config config.yaml",
     "how is it cited?": r"@software\{heedful",
-    "what moved between two runs, and how surely?": r"attentiveness premise \*? ?\+0\.0 \[-\S+, \+\S+\]",
+    "what moved between two runs, and how surely?": r"Each run minus .*not above majority \+?0\.0 \[-\S+, \+\S+\]",
     "do the runs differ in something else?": r"different training steps, 46 and 94",
 }
 OF_TWO = list(QUESTIONS)[-2:]

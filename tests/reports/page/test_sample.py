@@ -87,8 +87,9 @@ GOLDS = {  # gold labels, and answers, by kind of task
     "soft": (['{"cat": 1.0}', '{"cat": 0.3, "dog": 0.9}', "{}"], ["cat", "dog", "no"]),
     "span": (["[]", '["cat", "the dog"]'], ["", "cat", "The cat.", "dog", "the"]),
     "text": (["cat", "dog"], ["cat", "dog", "Cat"]),
+    "contained": (["[]", '["cat", "the dog"]'], ["", "cat", "It is the cat.", "dogs"]),
 }
-DEFAULTS = {"classification": "neutral", "soft": "no", "span": "", "text": "dog"}
+DEFAULTS = {"classification": "neutral", "soft": "no", "span": "", "text": "dog", "contained": ""}
 ROWS = {  # the number that averages each kind of row
     ("accuracy", "base", ""): "accuracy/d", ("accuracy", "null", ""): "null/d/flips",
     ("attentiveness", "swap", "premise"): "attentiveness/d/premise",

@@ -1,4 +1,4 @@
-"""Pages about runs: numbers, verdicts, examples, escaped texts, and no paths of the machine."""
+"""Pages about runs: numbers, sentences, examples, escaped texts, and no paths of the machine."""
 
 import base64
 import dataclasses
@@ -12,6 +12,8 @@ import string
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heedful.assembly.results import load
 from heedful.callbacks import EVALUATIONS
@@ -23,7 +25,8 @@ from heedful.reports.flags import FLAGS, warnings
 from heedful.reports.lines import lines_of
 from heedful.reports.page import writing
 from heedful.reports.page.about import abouts
-from heedful.reports.page.made import without_places
+from heedful.reports.page.numbers import VISIBLE, axis_of
+from heedful.reports.page.origin import without_places
 from heedful.reports.page.writing import REPORT, write_page
 
 import paged_runs
@@ -66,9 +69,21 @@ def page_of(tmp_path):
 
 def percents(m):
     """The value and the interval of a measurement, as a page formats them."""
-    value = f"{100 * m['value']:.2f} %"
-    value += "" if m["std"] is None else f" ± {100 * m['std']:.2f} %"
-    return value, "" if m["ci95"] is None else "[{:.1f}, {:.1f}]".format(*(100 * bound for bound in m["ci95"]))
+    value = f"{100 * m['value']:.2f}" + ("" if m["std"] is None else f" ± {100 * m['std']:.2f}")
+    return f"{value} %", "" if m["ci95"] is None else "[{:.1f}, {:.1f}]".format(*(100 * bound for bound in m["ci95"]))
+
+
+BAR = re.compile(r'"left:([\d.]+)%;width:([\d.]+)%"></i><i class="dot" style="left:([\d.]+)%')
+
+
+def bars(text, kind):
+    """Left end, right end and dot of the bars on a page, in percent of their axes, by metric."""
+    found = {}
+    for name, row in re.findall(rf'<tr [^>]*data-{kind}="([^"]*)">(.*?)</tr>', text, re.DOTALL):
+        for places in BAR.findall(row):
+            low, width, dot = map(float, places)
+            found.setdefault(name, []).append((low, low + width, dot))
+    return found
 
 
 def test_each_number_and_its_place_on_a_scale_are_those_of_the_results(folder, text):
@@ -79,32 +94,68 @@ def test_each_number_and_its_place_on_a_scale_are_those_of_the_results(folder, t
     checked = 0
     for name, line in lines.items():
         m = results["metrics"][name]
-        ((label, value, interval, _, n),) = page.lines[name]
+        ((label, value, *interval_and_n),) = page.lines[name]
         assert label.startswith(line.label)
-        assert n == f"{m['n']:,}"
         if m["value"] is not None and line.unit == "percent" and "few_examples" not in m["flags"]:
-            assert (value, interval) == percents(m)
+            assert [value, *interval_and_n] == [*percents(m), f"{m['n']}", ""]
             checked += 1
     assert checked > 8
     m = results["metrics"]["attentiveness/d/premise"]
     low, high = (f"{100 * bound:.1f}" for bound in m["ci95"])
-    assert f"{100 * m['value']:.1f} % [{low}, {high}]" in page.verdicts["attentiveness/d/premise"]
-    line = re.search(r'<tr class="l0" data-metric="attentiveness/d/premise".*?</tr>', text, re.DOTALL)[0]
-    found = [float(re.search(rf'{name}="([\d.]+)"', line)[1]) for name in ('class="ci" x1', 'class="ci".*? x2', "cx")]
-    assert found == pytest.approx([2 + 100 * x for x in (*m["ci95"], m["value"])])
+    assert f"{100 * m['value']:.1f} % [{low}, {high}]" in page.sentences["attentiveness/d/premise"]
+    for kind in ("metric", "headline"):  # all intervals are wide, so that their axes go from 0 to 100 %
+        (found,) = bars(text, kind)["attentiveness/d/premise"]
+        assert found == pytest.approx([100 * x for x in (*m["ci95"], m["value"])], abs=0.02)
 
 
-def test_a_caution_stands_once_and_its_numbers_refer_to_it(folder, text):
+def test_the_bars_of_one_number_share_an_axis_on_which_they_can_be_seen(page_of, tmp_path):
+    folders, spans = [], {"a": (0.501, 0.5, 0.502), "b": (0.52, 0.519, 0.521)}
+    for name, (value, *ci95) in spans.items():
+        m = Measurement(value, 10_000, ci95=tuple(ci95))
+        numbers = {
+            MetricName("accuracy", "d"): m,
+            MetricName("accuracy", "d", statistic="majority"): Measurement(0.51, 9),
+        }
+        folders.append(
+            written_results.save(tmp_path / name, written_results.results(numbers, [MetricName("accuracy", "d")]))
+        )
+    text = write_page(folders, tmp_path / "a.html").read_text()
+    found = bars(text, "headline")["accuracy/d"]
+    table = text[text.index("overview") :]
+    low, middle, high = (float(x.split()[0]) for x in re.findall("<span>([^<]*)</span>", table)[:3])
+    assert middle == pytest.approx((low + high) / 2)
+    for place, (value, *ci95) in zip(found, spans.values(), strict=True):
+        expected = [100 * (100 * x - low) / (high - low) for x in (*ci95, value)]
+        assert place == pytest.approx(expected, abs=0.02)
+        assert place[1] - place[0] > 4
+    references = re.findall(r'class="reference" style="left:([\d.]+)%', table)
+    assert [float(x) for x in references] == pytest.approx([100 * (51 - low) / (high - low)] * 2, abs=0.02)
+
+
+ends = st.tuples(*[st.floats(0, 100)] * 3).map(sorted).map(lambda x: (x[1], x[0], x[2]))
+
+
+@given(st.lists(ends, min_size=1, max_size=4), st.booleans())
+def test_every_interval_is_on_its_axis(spans, is_share):
+    axis = axis_of(spans, is_share)
+    assert axis.low < axis.high
+    assert not is_share or (axis.low >= 0 and axis.high <= 100)
+    for span in spans:
+        value, low, high, _ = axis.bar(span)
+        assert 0 <= low <= value <= high <= 100
+    widths = [high - low for _, low, high in spans]
+    assert len(spans) > 1 or widths[0] < 1e-6 or 100 * widths[0] / (axis.high - axis.low) > VISIBLE * 0.9
+
+
+def test_flags_are_words_that_lead_to_a_caution(folder, text):
     page = Page(text)
     assert page.text.count(FLAGS["not_above_majority"].warning[:60]) == 1
-    assert page.verdicts["accuracy/d"].endswith(".1")
-    marked = re.findall(r'data-metric="([^"]*)">\n<th scope="row"><bdi>[^<]*</bdi><sup><a href="#caution-1"', text)
     metrics = read_json(folder / "results.json")["metrics"]
-    assert {name for name in marked if name in page.lines} == {
-        name for name in page.lines if name in metrics and "not_above_majority" in metrics[name]["flags"]
-    }
-    places = re.findall(r'<li id="caution-(\d+)"', text)
-    assert places == [str(k) for k in range(1, len(places) + 1)]
+    flagged = {name for name in page.lines if "not above majority" in page.lines[name][0][0]}
+    assert flagged == {n for n in page.lines if n in metrics and "not_above_majority" in metrics[n]["flags"]}
+    assert flagged
+    targets = {value[1:] for name, value in page.attributes if name == "a href" and value.startswith("#caution-")}
+    assert targets == {name for name in page.ids if name.startswith("caution-")}
 
 
 def test_failures_of_the_model_come_first_and_figures_follow_the_theme(text):
@@ -220,21 +271,25 @@ def test_paths_outside_the_working_folder_are_their_last_names(tmp_path, monkeyp
 def test_runs_are_compared_with_the_first_or_the_reason_is_named(folder, other, page_of, tmp_path):
     folders = [shutil.copytree(folder, tmp_path / name) for name in "ab"]
     page = page_of(*folders, other)
-    assert "attentiveness, %" in page.text
-    assert re.search(r"b less a .*?attentiveness premise \*? ?\S*0\.0 \[\S+, \S+\] \d", page.text)
-    assert "other less a" not in page.text
+    differences = page.text[
+        page.text.index("Each run minus a, in points") : page.text.index("A grey line marks no difference")
+    ]
+    assert re.search(
+        r"attentiveness premise \S+ 0 \S+ points b not above majority \+?0\.0 \[\S+, \S+\] \d", differences
+    )
+    assert "other" not in differences
     assert re.search(r"other and a are not paired: .*2 are in one run only", page.text)
     assert page.text.count(abouts()["attentiveness"].limits[:50]) == 1
 
 
 @pytest.mark.slow
-def test_a_model_of_one_part_among_the_runs_stands_in_the_verdict(tmp_path, page_of):
+def test_a_model_of_one_part_among_the_runs_stands_in_the_sentence(tmp_path, page_of):
     name = MetricName("accuracy", "d")
     numbers = {name: Measurement(0.6, 30), name._replace(statistic="majority"): Measurement(0.4, 30)}
     found = written_results.results(numbers)
     written_results.configured(tmp_path / "alone", found=found, name="d", partial="hypothesis")
     page = page_of(paged_runs.saved(tmp_path / "full", paged_runs.rows(), **TRAINED), tmp_path / "alone")
-    sentence = page.verdicts["attentiveness/d/premise"]
+    sentence = page.sentences["attentiveness/d/premise"]
     assert "a model trained on the hypothesis alone reaches 60.0 % accuracy, one constant answer 40 %" in sentence
 
 
@@ -257,9 +312,10 @@ def test_the_curves_of_a_training_are_drawn_in_the_section_of_their_evaluation(t
     history = {"attentiveness": points, "of_nobody": points, "once": points[:1]}
     write_json(folder / EPOCHS, as_plain(history))
     text = write_page([folder], tmp_path / "a.html").read_text()
-    assert {'id="r0-attentiveness-epochs-attentiveness-title"', 'id="r0-attentiveness-epochs-of_nobody-title"'} <= {
-        *re.findall(r'id="[\w-]+-title"', text)
-    }
+    assert {
+        'id="run-0-attentiveness-epochs-attentiveness-title"',
+        'id="run-0-attentiveness-epochs-of_nobody-title"',
+    } <= {*re.findall(r'id="[\w-]+-title"', text)}
     assert "After epoch 1, on the examples watched during training: premise 20.0 % [10.0, 90.0]." in text
 
 

@@ -1,5 +1,6 @@
 """The table of one run, and of several runs, at 80 columns."""
 
+import csv
 import dataclasses
 import io
 import re
@@ -14,11 +15,11 @@ from heedful.metrics.accuracy import accuracy, noise
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured as by_name
 from heedful.metrics.statistics.bootstrap import few_clusters_flag, measured
-from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import SPAN, TEXT, Context, Measurement, MetricName, printable
 from heedful.reports.flags import FLAGS
+from heedful.reports.tables import FORMATS
 from heedful.reports.terminal.table import TERMS, TITLE, build, in_columns, print_table
 
 import written_results
@@ -44,23 +45,15 @@ def results(*numbers: tuple[MetricName, Measurement], **others) -> dict:
 def test_csv_has_a_column_for_each_number():
     few = Measurement(1.0, 3, flags=("few_examples", "one_sided"))
     shown = (PREMISE, SCORE), (FROM_YES, few), (MetricName("x", "d"), RATIO), (ACCURACY, UNDEFINED)
-    table = in_columns({"runs/a": results(*shown)})
-    found = [dict(zip(table.header, row, strict=True)) for row in table.rows]
-    number = {
-        "run": "runs/a",
-        "unit": "percent",
-        "std": "",
-        "low": "",
-        "high": "",
-        "clusters": "",
-        "flags": "",
-        "reason": "",
+    found = list(csv.DictReader(io.StringIO(FORMATS["csv"](in_columns({"runs/a": results(*shown)})))))
+    number = {"run": "runs/a", "unit": "percent", "std": "", "low": "", "high": "", "flags": "", "reason": ""} | {
+        "clusters": ""
     }
     assert found == [
         number | {"label": "attentiveness premise", "metric": "attentiveness/d/premise", "value": "61.234"}
         | {"std": "1.278", "low": "59.44", "high": "63.01", "n": "4321"},
         number | {"label": "attentiveness premise from_yes", "metric": "attentiveness/d/premise/from_yes", "value": ""}
-        | {"n": "3", "flags": "few_examples one_sided"},
+        | {"n": "3", "flags": "few_examples, one_sided"},
         number | {"label": "x", "metric": "x/d", "unit": "ratio", "value": "1.787", "low": "1.737"}
         | {"high": "1.827", "n": "400"},
         number | {"label": "accuracy", "metric": "accuracy/d", "value": "", "n": "0", "reason": UNDEFINED.reason},
@@ -254,9 +247,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= by_name(invalid_transitions(rows, "d", ["delete"], splits=["u", "v"]))
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
-    over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second is undefined
     ranked = measured(0.5, 3, np.full(9, np.nan), few_clusters_flag(np.zeros(2)))
-    assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
+    assert {flag for m in (*found.values(), ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
 
 def test_a_note_is_printed_once():

@@ -3,8 +3,8 @@
 import os
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,16 +20,6 @@ PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[
 SCRIPTS = ("train.py", "evaluate.py")
 HIDDEN = {"partners_real"}  # counts that a page omits
 QUOTES = ("no_answers", "one_text", DEFAULT_UNSEEN)  # counts that quote answers of the model
-
-
-@dataclass(frozen=True)
-class Made:
-    """Texts of a page on how results were produced: command, settings, hashes and versions."""
-
-    command: str  # the command line of the run
-    again: str  # a command line that repeats the run with its config.yaml; "" if the command is unknown
-    facts: list[tuple[str, str]]  # names and texts of settings, hashes and versions
-    counts: list[tuple[str, str]]  # names and texts of counts, such as the number of examples
 
 
 def without_places(text: str) -> str:
@@ -66,10 +56,9 @@ def summary(run: Run) -> str:
     return f"{model}evaluated on {examples}{run.data}, {run.split}, with seed {run.results['seed']}."
 
 
-def made_of(run: Run) -> Made:
-    """Return the texts on how the results of a run were produced."""
-    words = [str(word) for word in run.about.get("command", [])]
-    start = words[0] if words else ""
+def origin_of(run: Run) -> dict[str, Any]:
+    """Return how the results of a run were produced: two command lines ("" for unknown), and pairs of name and text."""
+    start, *_ = words = [str(word) for word in run.about.get("command", [])] or [""]
     program = f"python {start}" if start.endswith(".py") else start
     command = " ".join([program, *(shlex.quote(without_places(word)) for word in words[1:])]).strip()
     repeated = [program] if start in SCRIPTS else words[:2]
@@ -77,7 +66,8 @@ def made_of(run: Run) -> Made:
     has_config = (Path(run.folder) / CONFIG).is_file()
     again = f"{' '.join(repeated)} --config {CONFIG}" if can_repeat and has_config else ""
     facts = [(name, without_places(text)) for name, text in _facts(run)]
-    return Made(command, again, facts, list(_counts(run.results["counts"], "")))
+    counts = list(_counts(run.results["counts"], ""))
+    return {"command": command, "again": again, "facts": facts, "counts": counts}
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -105,23 +95,19 @@ def _settings(path: Path) -> Iterator[tuple[str, str]]:
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
         settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None
-        words = [f"{name}: {_brief(value)}" for name, value in (settings or {}).items() if value not in (None, [], {})]
+        given = {name: str(value) for name, value in (settings or {}).items() if value not in (None, [], {})}
+        words = [f"{name}: {textwrap.shorten(text, 120, placeholder=' …')}" for name, text in given.items()]
         if words:
             yield f"settings of the {kind}", "; ".join(words)
-
-
-def _brief(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else f"{text[:120]} …"
 
 
 def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     """Yield a name and a text for each count of examples; ``prefix``, such as the evaluation, begins the names."""
     for name, value in counts.items():
         *places, last = PurePosixPath(name).parts
-        where = ", ".join([*([prefix] if prefix else []), *places])
+        where = ", ".join(filter(None, [prefix, *places]))
         if isinstance(value, Mapping) and last != "tokens_kept":
-            yield from _counts(value, ", ".join(text for text in (where, last) if text))
+            yield from _counts(value, ", ".join(filter(None, [where, last])))
         elif isinstance(value, int) and not isinstance(value, bool) and value and last not in HIDDEN:
             text = texts("counts").get(last, last.replace("_", " "))
             yield f"{where}: {text}" if where else text, f"{value:,}"

@@ -1,82 +1,48 @@
-"""The sentences of a page about the main numbers of a run, and sentences that caution about the numbers."""
+"""Sentences of a page about the main numbers of a run, and cautions about all of its numbers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from heedful.metrics.attentiveness import parts_of
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, percent
 from heedful.reports.figures.partial_inputs import partial_of
-from heedful.reports.flags import warnings
 from heedful.reports.page.about import About, about_of, evaluation_of, in_order
 from heedful.reports.page.numbers import Entry, quoted
+from heedful.reports.page.overview import QUALITIES
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, Run
 
-QUALITIES = ("accuracy", "exact_match", "two_class")
+SPANS = "answers"  # evaluation of answers in a text
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A sentence about a number.
-
-    Attributes:
-        sentence: The sentence.
-        warnings: Warnings that belong to the flags of the number.
-        metric: Name of the metric in results.json.
+def sentences_of(run: Run, runs: Sequence[Run] = ()) -> dict[str, str]:
+    """Return a sentence about each main number of a run by name of the metric, attentiveness first. ``runs`` may have
+    the partial-input model with which the sentence about attentiveness compares.
     """
-
-    sentence: str
-    warnings: tuple[str, ...] = ()
-    metric: str = ""
-
-
-def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
-    """Return a sentence about each main number of a run, attentiveness first.
-
-    Args:
-        run: The run.
-        runs: Other runs on the page; the sentence about attentiveness names the accuracy of a partial-input model among
-            them.
-    """
-    sentences = []
+    sentences = {}
     for evaluation in in_order(run):
         about = about_of(run, evaluation)
         for name, m in run.numbers.items():
             is_main = name.family == about.families[0] and not name.slice
             if is_main and evaluation_of(run, name) == evaluation and name.statistic in about.says:
-                sentences.append(_verdict(run, name, m, about, runs))
+                sentences[str(name)] = _sentence(run, name, m, about, runs)
     return sentences
 
 
-def _verdict(run: Run, name: MetricName, m: Entry, about: About, runs: Sequence[Run]) -> Verdict:
-    """Return the verdict on a number: a sentence of ``about`` with its placeholders filled, or why the number is
-    undefined.
-    """
-    sentence = about.says[name.statistic]
+def _sentence(run: Run, name: MetricName, m: Entry, about: About, runs: Sequence[Run]) -> str:
+    """Return a sentence of ``about`` with its placeholders filled, or why the number is undefined."""
     part = name.part.replace("+", " and ")
     is_attentiveness = name.family == ATTENTIVENESS
-    if is_attentiveness and not name.statistic and _is_span(run):
-        sentence = 'With another {part}, {value} of the answers become "no answer", as all should'
-    elif is_attentiveness and not name.statistic and _default(run) is None:
-        sentence = "Another {part} changes {value} of the predictions; all count, since no answer is the default one"
     if m["value"] is None:
-        topic = about.title.lower()
-        topic += f" ({name.statistic})" if name.statistic else ""
+        topic = about.title.lower() + (f" ({name.statistic})" if name.statistic else "")
         topic += f" to the {part}" if is_attentiveness else f", {part}" if part else ""
-        sentence = f"Nothing can be said of {topic}: {m['reason']}."
-    elif not is_known(m):
-        topic = f"Another {part}" if is_attentiveness else about.title
-        sentence = f"{topic}: only {m['n']:,} predictions count."
-    else:
-        sentence = sentence.format(value=quoted(m), part=part, data=name.data, title=about.title)
-        sentence += (
-            f" ({_sample_size_text(run, name, m)}){_to_default(run, name)}{_comparison_ending(run, name, runs)}."
-        )
-    return Verdict(sentence, warnings(m["flags"]), str(name))
-
-
-def _is_span(run: Run) -> bool:
-    return "answers" in run.results["rows"]
+        return f"Nothing can be said of {topic}: {m['reason']}."
+    if not is_known(m):
+        return f"{f'Another {part}' if is_attentiveness else about.title}: only {m['n']:,} predictions count."
+    kind = name.statistic
+    if is_attentiveness and not kind:
+        kind = "span" if SPANS in run.results["rows"] else "" if _default(run) else "no default"
+    sentence = about.says[kind].format(value=quoted(m), part=part, data=name.data, title=about.title)
+    return f"{sentence} ({_sample_size(run, name, m)}){_to_default(run, name)}{_comparison(run, name, runs)}."
 
 
 def _default(run: Run) -> str | None:
@@ -84,25 +50,19 @@ def _default(run: Run) -> str | None:
     return None if context is None else context.default_answer
 
 
-def _sample_size_text(run: Run, name: MetricName, m: Entry) -> str:
+def _sample_size(run: Run, name: MetricName, m: Entry) -> str:
     """Describe the sample of a number: how many of the examples count, and the number of draws."""
     text = f"{m['n']:,} examples"
     eligible = run.numbers.get(name._replace(statistic="eligible"))
     if name.family == ATTENTIVENESS and eligible and eligible["value"] is not None and _default(run):
-        kind = "those that get an answer" if _is_span(run) else f"those not predicted as “{_default(run)}”"
-        text = f"{m['n']:,} of {eligible['n']:,} examples count, {kind}"
+        kind = "that get an answer" if SPANS in run.results["rows"] else f"not predicted as “{_default(run)}”"
+        text = f"{m['n']:,} of {eligible['n']:,} examples count, those {kind}"
     noun = "replacements" if name.family in (ATTENTIVENESS, "default_label") else "changes"
     return text + (f", each with {m['draws']} {noun}" if m["draws"] and m["draws"] > 1 else "")
 
 
 def _to_default(run: Run, name: MetricName) -> str:
-    """Return the end of a sentence about attentiveness, as "; 40.0 % become “neutral”, the right answer then".
-
-    The percentage is the share of predictions that a swap turns into the default label, which is the right answer for
-    unrelated parts. The words ", the right answer then" are omitted for a joint swap of several parts. The result is ""
-    if ``name`` is not a metric of attentiveness, if the share is unknown, or if the share equals the value of the
-    metric, since every changed prediction is then the default label.
-    """
+    """Return the end of a sentence on the changes to the default label; "" if they are unknown, or all changes."""
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:
         return ""
@@ -110,18 +70,15 @@ def _to_default(run: Run, name: MetricName) -> str:
     return f"; {quoted(m)} become “{_default(run)}”" + ("" if is_joint else ", the right answer then")
 
 
-def _comparison_ending(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
-    """Return the end of a sentence about a number, with a score to compare it with; "" for none.
-
-    An accuracy is compared with the majority baseline, an attentiveness with the accuracy on the other parts alone.
-    """
+def _comparison(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
+    """Return the end of a sentence: the majority baseline of a score, the accuracy on the other parts alone."""
     if name.family in QUALITIES:
         return _majority(run, name)
     if name.family != ATTENTIVENESS or name.statistic:
         return ""
-    alone = partial_of(run, name.part, runs)
     names = run.other_parts(name.part) or ""
     parts = names.replace("+", " and ")
+    alone = partial_of(run, name.part, runs)
     if alone is not None and alone.score is not None and is_known(alone.score):
         text = f"; a model trained on the {parts} alone reaches {quoted(alone.score)} accuracy"
         return text + (f", one constant answer {percent(alone.majority['value'])}" if alone.majority else "")
@@ -139,10 +96,7 @@ def _majority(run: Run, name: MetricName) -> str:
 
 
 def least_used(run: Run) -> str:
-    """Return a sentence that names the part with the lowest attentiveness.
-
-    If its interval overlaps the interval of another part, the sentence names none; "" for fewer than two parts.
-    """
+    """Return a sentence on the part with the lowest attentiveness; "" for fewer than two parts."""
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
         return ""
@@ -152,7 +106,7 @@ def least_used(run: Run) -> str:
     return f"Of the parts of its input, the model uses the {least} least."
 
 
-def cautions(run: Run) -> Iterator[str]:
+def cautions_of(run: Run) -> Iterator[str]:
     """Yield sentences that warn readers of a page about all numbers of a run."""
     if how_far := run.results.get("unfinished"):
         yield f"Do not take these numbers for the finished model: the run had not ended ({how_far})."

@@ -1,1 +1,0 @@
-"""Reports on prompted models, with means over seeds of demonstrations."""
