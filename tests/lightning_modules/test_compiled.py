@@ -56,7 +56,7 @@ def test_each_family_predicts_in_half_precision(zoo, name, precision):
         assert len(found.answers) == len(expected.answers)
     else:
         assert found.probs.dtype == torch.float32
-        torch.testing.assert_close(found.probs, expected.probs, rtol=0, atol=0.03)
+        torch.testing.assert_close(found.probs, expected.probs, rtol=0, atol=0.05)
 
 
 def test_widths_are_multiples_of_sixteen_and_no_more_than_the_model_reads(zoo, monkeypatch):

@@ -39,7 +39,7 @@ def test_the_loss_is_that_of_the_network_on_the_first_gold_answer(zoo, tiny_t5):
 def learned(zoo):
     writer = zoo.model("Writer", **SETTINGS).train()
     optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
-    for _ in range(120):
+    for _ in range(240):
         optimizer.zero_grad()
         writer.loss(batch_of(writer, QUESTIONS)).backward()
         optimizer.step()
