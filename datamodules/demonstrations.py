@@ -80,10 +80,7 @@ def demonstrations(
 
 
 def _swapped_parts_and_label(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """Return what counterfactual copies of demonstrations get: (names of the swapped parts, gold label).
-
-    For the kind "plain", both are empty. For other kinds, a missing ``swap`` or default label is a SettingError.
-    """
+    """Return (names of the swapped parts, gold label) of counterfactual copies; both are empty for the kind "plain"."""
     if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:
@@ -95,10 +92,7 @@ def _swapped_parts_and_label(task: Task, kind: Kind, swap: str | None) -> tuple[
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
-    """Return a mapping of every label to the positions of its examples, int64.
-
-    For reading comprehension, there are two labels: with and without an answer.
-    """
+    """Map every label to the positions of its examples, int64; for spans, the labels are with and without an answer."""
     labels = list(examples.column("label"))
     if not task.kind.has_spans:
         return {label: np.flatnonzero([each == label for each in labels]) for label in task.labels}
@@ -112,14 +106,7 @@ def _shuffled(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray
 
 
 def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
-    """Return the first ``n`` positions; raise DataError if there are fewer.
-
-    Args:
-        positions: Positions of training examples with one label.
-        n: Number of demonstrations.
-        label: The label, for the message.
-        task: The task, for the message.
-    """
+    """Return the first ``n`` positions of examples with a label; raise DataError if there are fewer."""
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind.has_spans else label
         raise DataError(
@@ -132,19 +119,7 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
 def _copies(
     examples: Examples, positions: Sequence[int], parts: Sequence[str], default: str, seed: int, draw: int
 ) -> list[Example]:
-    """Return counterfactual copies of the demonstrations that do not have the default label.
-
-    A copy has the given parts of a random unrelated example, as in :class:`~heedful.interventions.Swap`, and the
-    default label.
-
-    Args:
-        examples: The training examples.
-        positions: Positions of the demonstrations.
-        parts: Names of the parts to replace.
-        default: Gold label of the copies.
-        seed: Seed of the run.
-        draw: Index of the draw.
-    """
+    """Return counterfactual copies, with the ``default`` label, of the demonstrations that have another label."""
     lenders = examples.partners(parts)
     copies = []
     for position in positions:

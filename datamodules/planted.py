@@ -168,12 +168,7 @@ def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: floa
 def planted_options(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, Options, str]:
     """Generate the (premise, options, label) with index ``i`` in a split; the right option follows from the premise.
 
-    Args:
-        seed: Seed of the sentences.
-        split: "train" or "validation".
-        i: Index of the example.
-        shortcut: As for :class:`PlantedOptions`.
-        unrelated: As for :class:`PlantedOptions`.
+    The arguments are those of :func:`planted_pair`, with the shortcut of :class:`PlantedOptions`.
     """
     rng = generator("planted options", seed, split, i)
     event = random_event(rng)
@@ -266,7 +261,7 @@ class Planted(PairedData):
 
 
 class PlantedOptions(Planted):
-    """Generated sentences, each with three options, of which one follows from the sentence.
+    """Generated sentences with three options; one option follows from the sentence.
 
     Args:
         shortcut: Rate at which the first option is right; at 1/3, there is no shortcut.

@@ -56,11 +56,11 @@ def _predictions(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     numbers: dict[str, count] = {}
-    found = {}
+    predicted = {}
     for unit, _, index, *_ in csv.reader(path.read_text().splitlines()):
         number = next(numbers.setdefault(unit, count(1)))
-        found[unit if "original" in path.name else f"{unit}-{number}"] = RELATIONS[int(index)]
-    return found
+        predicted[unit if "original" in path.name else f"{unit}-{number}"] = RELATIONS[int(index)]
+    return predicted
 
 
 def _event(number: str, text: str, label: str, original: str, kind: str | None, published: dict[str, str]) -> Row:
@@ -90,7 +90,7 @@ def rgb(path: Path) -> Iterator[Row]:
     for line in path.read_text().splitlines():
         entry = json.loads(line)
         nested = entry["answer"] if isinstance(entry["answer"], list) else [[entry["answer"]]]
-        answers = [text for each in nested for text in (each if isinstance(each, list) else [each])]
+        answers = [text for names in nested for text in (names if isinstance(names, list) else [names])]
         row = {"id": entry["id"], "question": entry["query"], "answers": answers}
         row |= {"passages": "\n".join(entry["positive"]), "false_passages": "\n".join(entry["positive_wrong"])}
         yield row | {"false_answers": [entry["fakeanswer"]]}

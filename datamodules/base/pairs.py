@@ -460,11 +460,7 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """Return a split of the source, with the alternative names under which it may be found.
-
-        If ``role`` has several splits, they have no alternative names. Names of splits of the other role are never
-        alternatives.
-        """
+        """Return a split of the source, with further names to try; a name that the other role uses is never tried."""
         taken = {split for r in SPLITS if r != role for split in self._source_splits(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._source_splits(role)) == 1 else []
         prefix = f"{self.name}/{self._split_name(role, name)}"

@@ -91,9 +91,9 @@ def _first(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
     sets = examples.table[f"groups.{COUNTERPARTS}"].to_pylist()
     order = by_hash(examples, seed, purpose, sets)
     ends = [k for k in range(1, len(order) + 1) if k == len(order) or sets[order[k]] != sets[order[k - 1]]]
-    if not (whole := [end for end in ends if end <= n]):
+    if ends[0] > n:
         raise DataError(f"{purpose} {n} is less than the first set of counterparts, which has {ends[0]} examples.")
-    return order[: whole[-1]]
+    return order[: max(end for end in ends if end <= n)]
 
 
 def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import numpy as np
 from heedful.datamodules.loaders.gold import Gold
 from heedful.datamodules.sources.values import filled, is_empty, is_pattern, text_of
 from heedful.records import CLUSTER, COUNTERPARTS, DataError, Examples, HeedfulError, Part, Picture, SettingError, Table
+from heedful.records.rows import STAYS
 from heedful.records.text import composed
-
-STAYS = "stays"
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,13 @@ class Counterpart:
     @property
     def required(self) -> tuple[str, ...]:
         """Columns that every row must have."""
-        columns = (
-            *self.parts.values(),
-            None if self.label == STAYS else self.label,
-            self.original,
-            *self.keys,
-            self.kind,
-        )
+        columns = (*self.parts.values(), self.label_column, self.original, *self.keys, self.kind)
         return tuple(column for column in columns if column is not None and not is_pattern(column))
+
+    @property
+    def label_column(self) -> str | None:
+        """Column of the gold label after the edit; None if there is no such column."""
+        return None if self.label == STAYS else self.label
 
     def edited(
         self, values: Mapping[str, Any], gold: Gold, label: str | None, ids: tuple[str, str], where: str, row: int | str
@@ -81,28 +80,31 @@ class Counterpart:
 
         ``label`` is the gold label of the row, and ``ids`` has the first part of all uids and the id of the row.
         """
-
-        def value(column: str) -> Any:
-            if is_pattern(column):
-                return filled(column, values, f"{where}, row {row}")
-            content = values[column]
-            if is_empty(content) or isinstance(content, Picture | Table):
-                return None if is_empty(content) else content
-            return text_of(content, where, row, column)
-
+        value = partial(_content, values=values, where=where, row=row)
         kind = [] if self.kind is None else [value(self.kind)]
         if self.parts:
             contents = list(map(value, self.parts.values()))
             try:
-                new = label if self.label == STAYS else gold(values[self.label])
+                new_label = label if self.label_column is None else gold(values[self.label_column])
             except HeedfulError as error:
                 raise error.at(f"{where}, row {row}, data.counterpart.label") from None
-            return [*contents, None if None in contents else new, *kind], []
+            return [*contents, None if None in contents else new_label, *kind], []
         if self.original is not None:
-            name = value(self.original) or ids[1]
-            return [None if name == ids[1] else "/".join((ids[0], name)), *kind], [name]
+            prefix, uid = ids
+            original = value(self.original) or uid
+            return [None if original == uid else f"{prefix}/{original}", *kind], [original]
         texts = [composed(text_of(value(key), where, row, key)) for key in self.keys]
         return kind, ["\n".join(sorted(texts) if self.any_order else texts)]
+
+
+def _content(column: str, values: Mapping[str, Any], where: str, row: int | str) -> Any:
+    """Return the value of a column or pattern: a text, picture or table; None if it is empty."""
+    if is_pattern(column):
+        return filled(column, values, f"{where}, row {row}")
+    content = values[column]
+    if is_empty(content):
+        return None
+    return content if isinstance(content, Picture | Table) else text_of(content, where, row, column)
 
 
 def counterpart_of(setting: Counterpart | Mapping[str, Any] | None, parts: Sequence[str], uid: str | None) -> Any:

@@ -55,10 +55,7 @@ def load_natural_logic(
 
 
 def _rows(path: Path, split: Split) -> tuple[str, Rows]:
-    """Read a split; return the path of its folder, and pairs (row number, values by column), one per example.
-
-    The numbers of contexts and word pairs that occur in no example are logged.
-    """
+    """Return the path of a split's folder, and its rows: pairs (row number, values by column), one per example."""
     folder = _folder(path, split)
     contexts = list(read(folder / CONTEXTS, quoting=False))
     pairs = list(read(folder / PAIRS, quoting=False))

@@ -311,20 +311,7 @@ def require_columns(
 
 
 def _sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
-    """Sort examples by uid, so that the order of rows does not matter.
-
-    If there is no id column, uids are first set to hashes of the content.
-
-    Args:
-        examples: Examples with uids ``<prefix>/<id>``, where the id is "" without an id column.
-        rows: Row number of each example, for the message.
-        where: Name of the source in messages.
-        prefix: ``<data>/<split>``, the start of uids.
-        columns: Roles of the columns.
-
-    Raises:
-        DataError: Two rows have the same id.
-    """
+    """Sort examples by uid; without an id column, set uids to hashes of the content. ``rows`` has their row numbers."""
     if columns.uid is None:
         examples = _named_by_content(examples, prefix)
         return examples.take(examples.uid_order)
@@ -340,17 +327,14 @@ def _sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, pref
 
 
 def _named_by_content(examples: Examples, prefix: str) -> Examples:
-    """Return the examples with uids ``<prefix>/<hash of label and parts>``.
-
-    Examples with equal hashes get the suffixes "#2", "#3", ... in an order that depends on their groups, meta columns
-    and exact texts, not on the order of rows.
-    """
+    """Return the examples with uids ``<prefix>/<hash of label and parts>``; equal hashes get the suffixes "#2", ..."""
     names = np.array(examples.contents(examples.parts).to_pylist(), dtype=object)
     _, content, counts = np.unique(names, return_inverse=True, return_counts=True)
     again = np.flatnonzero(counts[content] > 1)
     pictures = [  # a picture stores its row number
         f"{k}.{part}" for part, kind in examples.kinds.items() if kind == "picture" for k in OF_PARTS
     ]
+    # equal examples are in the order of their groups, meta columns and exact texts, not of the rows
     detailed = [name for name in examples.table.column_names if name not in ("uid", *pictures)]
     details = np.array(identities(examples.table.take(again), detailed).to_pylist(), dtype=object)
     again = again[np.lexsort([details, content[again]])]

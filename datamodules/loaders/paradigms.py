@@ -53,13 +53,7 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
 
 
 def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
-    """Add the column ``target``: the index of the word that decides the linguistic label, or "" if it is unknown.
-
-    Args:
-        rows: Pairs (row number, values by column).
-        where: Name of the source in messages.
-        task: Name of the task.
-    """
+    """Add the column ``target``: the index of the word that decides the linguistic label, or "" if it is unknown."""
     for row, columns in rows:
         for name in ("sentence", "paradigmID", "condition", LINGUISTIC):
             require_column(name, columns, f"{where}, row {row}")

@@ -174,17 +174,7 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Yield a row with the path or bytes of each picture; if a pattern has a ``*``, yield a copy per matching file.
-
-        The key of the path or bytes is the picture column, or the pattern itself: the row {"id": 7} becomes
-        ``{"id": 7, "images/{id}.png": Path("images/7.png")}``. In the copies for a ``*``, the key ``*`` has the uid of
-        the new example: "7-a" for the pattern ``images/{id}/*.png`` and the file ``images/7/a.png``.
-
-        Args:
-            values: The row: its values by column.
-            where: Source and row, for messages.
-            folder: Root of paths and patterns. If None, a path or a pattern is an error.
-        """
+        """Yield a row with the path or bytes of each picture; with a ``*`` in a pattern, a copy per matching file."""
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):
@@ -202,16 +192,7 @@ class Pictures:
     def _matching(
         self, pattern: str, values: Mapping[str, Any], where: str, folder: Path | None
     ) -> list[tuple[Path, str]]:
-        """Return the files that match a pattern, as pairs (path, text matched by ``*``).
-
-        Without ``*`` in the pattern, the result is a single path, which need not exist, and "".
-
-        Args:
-            pattern: Pattern of file names.
-            values: Values of the row by column, which fill the pattern.
-            where: Source and row, for messages.
-            folder: Root of the pattern; None is an error.
-        """
+        """Return the files that match a pattern, as pairs (path, text matched by ``*``); one file without ``*``."""
         if folder is None:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
@@ -228,13 +209,7 @@ class Pictures:
         return [(_path_inside(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
-        """Read a picture, check its header, and return (picture, bytes).
-
-        Args:
-            content: Path of the picture's file; or the bytes of the picture. For a path, None is returned as bytes.
-            where: Source and row, for messages.
-            column: Column of the picture, for messages.
-        """
+        """Read a picture and check its header; return the picture, and its bytes if the row has bytes and no path."""
         if isinstance(content, Path):
             if picture := self._pictures.get(str(content)):
                 return picture, None
@@ -252,11 +227,7 @@ class Pictures:
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
-        """Return the picture with the path of a file that contains its bytes.
-
-        If the row had bytes, ``data`` are these bytes. They are appended to a temporary file, once for equal pictures.
-        If the row had a path, ``data`` is None, and ``picture`` already has the path.
-        """
+        """Return the picture with the path of a file that has its bytes: ``data`` from a row go to a temporary file."""
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._pictures:
             self._bytes = self._bytes or temporary_file()
@@ -315,14 +286,7 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
 
 
 def _bytes_or_path(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
-    """Return the bytes of a picture, or the path of its file.
-
-    Args:
-        value: Value of the picture column: bytes, a path, or a mapping with "bytes" or "path".
-        where: Source and row, for messages.
-        column: Name of the column, for messages.
-        folder: Root of paths; None if the rows are in memory: then a path is an error.
-    """
+    """Return the bytes of a picture, or the path of its file in ``folder``, given the value of the picture column."""
     if isinstance(value, Mapping):  # as on the hub
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes) and value:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from heedful.datamodules.loaders.counterparts import STAYS
 from heedful.datamodules.loaders.pairs import Columns, require_columns, to_examples
 from heedful.datamodules.sources.readers import Row
 from heedful.datamodules.sources.source import Source, Split
@@ -90,7 +89,7 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
     where, rows = source.rows(split)
     text = next(iter(columns.parts))
     counterpart = columns.counterpart
-    if counterpart is not None and counterpart.label not in (None, STAYS):
+    if counterpart is not None and counterpart.label_column is not None:
         counterpart = replace(counterpart, label=EDITED)
     columns_of_rows = {"label": GOLD, "labels": None, "meta": (STARTS, *columns.meta), "counterpart": counterpart}
     roles = replace(columns, cluster=columns.clustered_by or text, **columns_of_rows)
@@ -99,18 +98,9 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
 
 
 def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) -> Rows:
-    """Add two columns to the rows: ``gold``, a JSON list of answers, and ``starts``, a JSON list of their offsets.
-
-    Args:
-        rows: Pairs (row number, values by column).
-        where: Name of the source in messages.
-        columns: Roles of the columns, with the answers as label.
-        no_answer: Boolean column of unanswerable questions; with this column, an empty list of answers to an answerable
-            question means that the gold label is missing (None).
-    """
+    """Add the columns ``gold`` and ``starts``, JSON lists of answers and of their offsets, to the rows."""
     text = next(iter(columns.parts.values()))
-    label = None if columns.counterpart is None else columns.counterpart.label
-    edited = None if label == STAYS else label
+    edited = None if columns.counterpart is None else columns.counterpart.label_column
     hollow = 0
     for row, values in rows:
         require_columns(columns, values, where, row, more=() if no_answer is None else (no_answer,))
@@ -169,20 +159,7 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
 
 
 def _answer_offset(text: str, answer: str, start: int | None, display_name: str) -> int | None:
-    """Return the offset of an answer in a text: ``start`` if the answer is there, else its nearest occurrence.
-
-    Args:
-        text: The text.
-        answer: The answer.
-        start: Given offset, or None.
-        display_name: Source and row, for messages.
-
-    Returns:
-        None if ``start`` is None and the answer does not occur.
-
-    Raises:
-        DataError: ``start`` is given, and the answer does not occur.
-    """
+    """Return ``start`` if the answer is there, else the offset of its nearest occurrence; None without both."""
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
     place = find_answer(text, answer, start or 0)

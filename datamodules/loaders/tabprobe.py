@@ -171,14 +171,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple
 
 
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Raise DataError unless an annotation fits its table.
-
-    Args:
-        majority: The column Majority Label: one bit for each row of the table, and a last bit for "none".
-        marks: The column JSON: an object that maps the keys of the table and "none" to the same bits.
-        keys: Keys of the table, one per row.
-        where: File and row, for messages.
-    """
+    """Raise DataError unless an annotation, as bits and as an object of keys to bits, fits the keys of its table."""
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
         raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")
     try:

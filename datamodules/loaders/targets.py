@@ -44,12 +44,7 @@ def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int |
 
 
 def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tuple[int, int]]:
-    """Yield index pairs of sentences: (sentence with linguistic label 1, its sibling with label 0).
-
-    Args:
-        sentences: Triples (paradigm and condition, words, whether the label is 1). Only a paradigm and condition with
-            exactly one sentence per label gives a pair.
-    """
+    """Yield index pairs of siblings, the only two of their group: (sentence with label 1, sentence with label 0)."""
     siblings: Mapping[str, list[int]] = defaultdict(list)
     for i, (key, _, _) in enumerate(sentences):
         siblings[key].append(i)
@@ -128,13 +123,7 @@ def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> int | None:
-    """Return the index in ``sibling`` of the best matching form of the sentence's verb; None if none or several match.
-
-    Args:
-        sentence: Words of the sentence.
-        verb: Index of its verb, which is a progressive form.
-        sibling: Words of the sentence with the other label.
-    """
+    """Return the index in ``sibling`` of the best matching form of the verb; None if no form, or several, match."""
     forms = _forms(sentence[verb])
     progressive = _progressive(sibling)
     candidates = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]

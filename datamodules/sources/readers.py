@@ -177,10 +177,7 @@ def _require_characters(columns: Mapping[str, Any], where: str) -> None:
 
 
 def _delimited(file: Iterable[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
-    """Yield the rows of a csv or tsv file; all fields are text, also if they are empty, and blank lines are skipped.
-
-    ``names`` are the column names of a file without a header, else empty.
-    """
+    """Yield the rows of a csv or tsv file, all fields as text; ``names`` are the columns of a file without a header."""
     remedy = QUOTES if quoting else ""
     header = list(names)
     row = 0
@@ -201,11 +198,8 @@ def _delimited(file: Iterable[str], path: Path, delimiter: str, quoting: bool, n
 
 
 def _header(names: list[str], path: Path) -> list[str]:
-    """Return the column names of a file; raise DataError if they are not distinct.
-
-    The name may be empty for the first column, in which tools store row numbers, and for the last columns.
-    """
-    inner = names[1 if not names[0] else 0 :]
+    """Return the column names of a file; raise DataError if they are not distinct."""
+    inner = names[1 if not names[0] else 0 :]  # tools store row numbers in a first column without a name
     while inner and not inner[-1]:
         inner.pop()
     if not inner or "" in inner or len(set(inner)) < len(inner):
@@ -216,11 +210,7 @@ def _header(names: list[str], path: Path) -> list[str]:
 def _require_fields(
     fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Raise DataError unless the fields of a row fit the header.
-
-    There must be as many fields as columns, the row must not repeat ``names`` (the given column names, empty for a file
-    with a header), and quotes in a tsv file must not merge several lines. ``where`` and ``remedy`` are for messages.
-    """
+    """Raise DataError unless the fields of a row fit the header; quotes in a tsv file may not merge several lines."""
     if len(fields) != len(header):
         expected = f"{'data.columns' if names else 'the header'} names {len(header)}"
         raise DataError(f"{where} has {len(fields)} fields, and {expected}. {remedy}")
