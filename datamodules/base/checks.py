@@ -20,9 +20,7 @@ RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces 
 def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
     """Raise SettingError unless ``name`` can be the name of a folder, and no size is too small.
 
-    Args:
-        name: Name of the data set.
-        sizes: Maps settings to numbers, at least 1 (0 for ``num_workers``); None is allowed.
+    Each of the ``sizes``, by setting, is at least 1 (0 for ``num_workers``) or None.
     """
     if not is_folder_name(name):
         raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")

@@ -163,15 +163,7 @@ def by_first_isolated(make: Callable[[], T]) -> T:
 
 
 def require_alike(value: Any, what: str) -> None:
-    """Raise DataError unless a value is the same on all processes.
-
-    Args:
-        value: The value on this process.
-        what: A plural noun for the value, for the message.
-
-    Raises:
-        DataError: Values differ; every process raises it.
-    """
+    """Raise DataError, on every process, unless all have the same value; ``what`` is a plural noun for the message."""
     values = gather(value)
     if ranks := [rank for rank, value in enumerate(values) if value != values[0]]:
         raise DataError(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.source import Source, Split
-from heedful.datamodules.sources.values import Rows
+from heedful.datamodules.sources.values import Rows, require_column
 from heedful.records import DataError, Examples, inform
 from heedful.records.example import content_id
 
@@ -244,8 +244,7 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
 def _column_values(values: Mapping[str, str], names: Collection[str], at: str) -> list[str]:
     """Return the values of some columns in a row, without outer spaces; raise DataError if a column is missing."""
     for name in names:
-        if name not in values:
-            raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")
+        require_column(name, values, at)
     return [values[name].strip() for name in names]
 
 

@@ -54,17 +54,12 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
 
 def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
     """Add the column ``target``: the index of the word that decides the linguistic label, or "" if it is unknown."""
+    sentences = []
     for row, columns in rows:
         for name in ("sentence", "paradigmID", "condition", LINGUISTIC):
             require_column(name, columns, f"{where}, row {row}")
-    sentences = [
-        (
-            f"{columns['paradigmID']} {columns['condition']}",
-            str(columns["sentence"]),
-            as_text(columns[LINGUISTIC]) == "1",
-        )
-        for _, columns in rows
-    ]
+        group = f"{columns['paradigmID']} {columns['condition']}"
+        sentences.append((group, str(columns["sentence"]), as_text(columns[LINGUISTIC]) == "1"))
     for (row, columns), place in zip(rows, targets(task, sentences), strict=True):
         yield row, {**columns, TARGET: "" if place is None else str(place)}
 

@@ -44,6 +44,7 @@ from heedful.records.storage.files import spooling
 STARRED = "*"  # added column with the uid of each file that a pattern with a star matches
 ANIMATED = ("GIF", "PNG", "WEBP")  # formats with several frames; the pages of a TIFF do not count
 ROWS = 64  # number of rows whose pictures are read at the same time
+_path_inside = lru_cache(2**16)(inside)  # which is slow, and pictures are repeated
 
 
 def load_pictures(source: Source, columns: Columns, split: Split, image_folder: str | None = None) -> Examples:
@@ -85,9 +86,8 @@ def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
 def starred(columns: Columns) -> Columns:
     """Return the columns with ``*`` as the uid column if a picture pattern has a star; else return them unchanged.
 
-    A pattern with a star gives one example per matching file, so several examples of a row would share its uid.
-    :class:`Pictures` adds the column ``*``, which is unique: the uid of the row, a hyphen, and the text that the star
-    matches.
+    A pattern with a star gives one example per matching file. :class:`Pictures` adds the column ``*`` with their uids:
+    the uid of the row, a hyphen, and the text that the star matches.
     """
     patterns = [columns.parts[part] for part in columns.kinds]
     stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
@@ -252,18 +252,10 @@ def temporary_file() -> Path:
     return Path(name)
 
 
-@lru_cache(2**16)
-def _path_inside(folder: Path, path: str) -> Path:
-    """Return the path of a file in a folder: :func:`inside`, which is slow, with a cache for repeated pictures."""
-    return inside(folder, path)
-
-
 def require_picture(data: bytes, what: str) -> bool:
     """Raise DataError unless ``data`` starts with the header of a supported picture; return whether it is animated.
 
-    Args:
-        data: The bytes of the picture.
-        what: Name of the picture, for the message.
+    The argument ``what`` names the picture in the message.
     """
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:

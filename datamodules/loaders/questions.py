@@ -47,10 +47,7 @@ class Answers:
     def gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
         """Return the gold label of a row: a JSON object that maps right answers to scores; None without answers.
 
-        Args:
-            values: Values of the row by column.
-            where: Name of the source in messages.
-            row: Row number in messages.
+        The arguments are the values of the row by column, and for messages the source and the row number.
         """
         answers = [normalised(answer) for answer in self._answers(values, where, row)]
         worths = answer_scores(answers if any(answers) else [self.most_frequent(values, where, row)])

@@ -71,12 +71,7 @@ class TableFolder:
         self._tables: dict[str, Table] = {}
 
     def table(self, name: str, where: str) -> Table:
-        """Return a table by its name.
-
-        Args:
-            name: Name of the table, such as "T7".
-            where: File and row that contain the name, for messages.
-        """
+        """Return a table by its name, such as "T7"; ``where`` is the file and row with the name, for messages."""
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
             with open_file(file, f"{where}: the table {self.path / name}.json") as opened:

@@ -24,6 +24,8 @@ LISTS = word_lists(__file__)
 BE = frozenset(LISTS["be"])
 DETERMINERS = frozenset(LISTS["determiners"])
 AND = "and"
+# triples (paradigm and condition, words, whether the linguistic label is 1), one per sentence of a file
+Sentences = Sequence[tuple[str, Sequence[str], bool]]
 
 
 def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int | None]:
@@ -43,7 +45,7 @@ def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int |
     return FINDERS[task](listed)
 
 
-def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tuple[int, int]]:
+def _pairs(sentences: Sentences) -> Iterable[tuple[int, int]]:
     """Yield index pairs of siblings, the only two of their group: (sentence with label 1, sentence with label 0)."""
     siblings: Mapping[str, list[int]] = defaultdict(list)
     for i, (key, _, _) in enumerate(sentences):
@@ -54,19 +56,17 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
             yield several[0], several[1]
 
 
-def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
+def irregular_forms(sentences: Sentences) -> list[int | None]:
     """Return the index of the verb in the second clause of each sentence; None if the verb is not found.
 
-    The verb is an irregular form ("drew") if the label is 1, and a regular form if the label is 0. Each verb is found
-    by comparison with the sibling, the other sentence of the same group. So the index is None unless the group has
-    exactly two sentences, one per label.
+    The verb is an irregular form ("drew") if the label is 1, and a regular form if the label is 0. A sentence without
+    exactly one sibling has no index.
 
     Args:
-        sentences: Triples (name of the group: paradigm and condition in MSGS; words; whether the linguistic label is
-            1).
+        sentences: As :data:`Sentences`.
     """
-    # The second clause is the words after the last "and". The clauses of siblings differ in the verb, and after it: so
-    # the verb is the first word that the clause of the sibling lacks. Determiners are skipped, as they may differ.
+    # The second clauses of siblings differ in the verb, and after it: so the verb is the first word that the clause of
+    # the sibling lacks. Determiners are skipped, as they may differ.
     places: list[int | None] = [None] * len(sentences)
     for pair in _pairs(sentences):
         for i, sibling in (pair, pair[::-1]):
@@ -76,18 +76,16 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
     return places
 
 
-def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
+def adjectives(sentences: Sentences) -> list[int | None]:
     """Return the index of the adjective in each sentence, or of the word in its place; None if it is unclear.
 
     A sentence with label 1 has an adjective in the second clause. A sentence with label 0 has none. The word in its
     place is the first word after a form of "be" that is not a determiner: "doctor" in "... and he is the doctor".
 
     Args:
-        sentences: All sentences of a file: triples (name of the group of similar sentences, which is not used here;
-            words; whether the linguistic label is 1).
+        sentences: As :data:`Sentences`.
     """
-    # The second clause is the words after the last "and". With label 1, an adjective is a word that is in the second
-    # clause of no sentence with label 0; the adjective must be the only one.
+    # with label 1, the adjective is the only word that is in the second clause of no sentence with label 0
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:
@@ -101,16 +99,14 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
     return places
 
 
-def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
+def main_verbs(sentences: Sentences) -> list[int | None]:
     """Return the index of the main verb in each sentence; None if the verb is not found.
 
     The verb is a progressive form ("is drawing") if the label is 1, and another form of the same verb if the label is
-    0. It is found by comparison with the sibling, the other sentence of the same group. So the index is None unless the
-    group has exactly two sentences, one per label.
+    0. A sentence without exactly one sibling has no index.
 
     Args:
-        sentences: Triples (name of the group: paradigm and condition in MSGS; words; whether the linguistic label is
-            1).
+        sentences: As :data:`Sentences`.
     """
     # A sentence with label 1 has only one progressive form. It names the verb, of which the sibling has another form.
     places: list[int | None] = [None] * len(sentences)
@@ -157,7 +153,7 @@ def _forms(progressive: str) -> frozenset[str]:
     return frozenset(regular | {progressive} | set(LISTS["irregular"].get(progressive, ())))
 
 
-FINDERS: Mapping[str, Callable[[Sequence[tuple[str, Sequence[str], bool]]], list[int | None]]] = {
+FINDERS: Mapping[str, Callable[[Sentences], list[int | None]]] = {
     "irregular_form_lexical_content_the": irregular_forms,
     "syntactic_category_lexical_content_the": adjectives,
     "main_verb_lexical_content_the": main_verbs,

@@ -117,6 +117,9 @@ def measure(
         >>> result = heedful.measure(predict, rows, ["premise", "hypothesis"], "neutral", trainer=quiet)
         >>> result["attentiveness", "premise"].value
         0.0
+        >>> numbers = heedful.frame([result]).query("evaluation == 'attentiveness' and statistic == ''")
+        >>> numbers.pivot(index="run", columns="part", values="value").columns.tolist()
+        ['hypothesis', 'premise']
     """
     of_rows = RowSettings.of(locals())
     for path in (item for item in name_list(evaluations) or () if isinstance(item, str) and "." in item):

@@ -313,7 +313,7 @@ def load(folder: str | PathLike[str]) -> Results:
 
 
 def frame(runs: Iterable["str | PathLike[str] | Numbers"]) -> "pd.DataFrame":
-    """Return the numbers of runs in one long pandas frame, for tables and figures.
+    """Return the numbers of runs in one long pandas frame, for tables and figures; ``heedful.measure`` has an example.
 
     Args:
         runs: Folders of runs or of evaluations, :class:`Results` and :class:`Differences`.
@@ -326,17 +326,6 @@ def frame(runs: Iterable["str | PathLike[str] | Numbers"]) -> "pd.DataFrame":
 
     Raises:
         RunError: A folder has no results, or its files were changed.
-
-    Example:
-        >>> import heedful
-        >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
-        >>> def predict(inputs):
-        ...     return ["entailment" if "1" in x["hypothesis"] else "neutral" for x in inputs]
-        >>> quiet = {"enable_progress_bar": False}
-        >>> result = heedful.measure(predict, rows, ["premise", "hypothesis"], "neutral", trainer=quiet)
-        >>> numbers = heedful.frame([result]).query("evaluation == 'attentiveness' and statistic == ''")
-        >>> numbers.pivot(index="run", columns="part", values="value").columns.tolist()
-        ['hypothesis', 'premise']
     """
     loaded = [run if isinstance(run, Numbers) else load(run) for run in runs]
     return frame_of([(run.display_name, run.numbers) for run in loaded])
