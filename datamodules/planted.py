@@ -126,8 +126,7 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
     """Return an event that may or may not be true, given ``event``.
 
-    The returned event is a restatement of ``event`` with two changes: an optional field with a value, such as "place",
-    becomes empty; and an optional field that is empty in ``event``, such as "time", gets a random value.
+    In a restatement of ``event``, an optional field becomes empty, and another one, empty in ``event``, gets a value.
 
     Args:
         event: The event.

@@ -350,8 +350,7 @@ def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[
     Args:
         parts: Maps parts to columns.
         label: Column of the label, or None.
-        header: The setting ``data.columns``: the user's names for the columns of a file that does not name its columns
-            itself. Empty if the setting is not given.
+        header: The setting ``data.columns``: names of the columns of a file without a header.
     """
     names = list(header)
     if len(set(names)) < len(names) or not all(names):
