@@ -126,7 +126,7 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
     """Return an event that may or may not be true, given ``event``.
 
-    In a restatement of ``event``, an optional field becomes empty, and another one, empty in ``event``, gets a value.
+    In a restatement of ``event``, an optional field becomes empty, and a field that is empty in ``event`` gets a value.
 
     Args:
         event: The event.
@@ -167,7 +167,7 @@ def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: floa
 def planted_options(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, Options, str]:
     """Generate the (premise, options, label) with index ``i`` in a split; the right option follows from the premise.
 
-    The arguments are those of :func:`planted_pair`, with the shortcut of :class:`PlantedOptions`.
+    The arguments equal the arguments of :func:`planted_pair`; :class:`PlantedOptions` explains ``shortcut``.
     """
     rng = generator("planted options", seed, split, i)
     event = random_event(rng)

@@ -1,4 +1,4 @@
-"""Convert published files of edited examples to JSON lines, for the YAML files beside this one.
+"""Convert published files of edited examples to JSON lines, for the YAML files in this folder.
 
     python -m heedful.configs.data.counterparts NAME PATH OUTPUT
 
@@ -52,7 +52,7 @@ KINDS = ("appearance order", "tense", "indicator", "verb change", "sentence orde
 
 
 def _predictions(path: Path) -> dict[str, str]:
-    """Map the id of each row to the predicted relation; empty if there is no such file."""
+    """Map row ids to predicted relations; empty if there is no such file."""
     if not path.exists():
         return {}
     numbers: dict[str, count] = {}

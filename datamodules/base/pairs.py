@@ -94,7 +94,7 @@ class Pairs(RecordsArguments):
     Args:
         name: Name of the data set, the start of uids and a component of metric names.
         parts: Maps part names to columns, in reading order. A part of multiple choice is a column of lists, or a list
-            of columns with one option each; the first label stands for the first option, and so on.
+            of columns with one option each; the first label is the label of the first option, and so on.
         labels: Maps label names to spellings in the source, in label order.
         label: Column of the label; null for unlabelled examples, which can be evaluated but not trained on. The column
             of the default name may be missing for evaluation, unless another column has a similar name.

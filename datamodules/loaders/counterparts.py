@@ -27,9 +27,9 @@ class Counterpart:
         label: With ``parts``: column of the gold label after the edit, or "stays" if edits keep the label.
         original: Column with the id of the example that a row is an edited version of; empty, or the id of the row, for
             originals. A pattern such as "{id-1}-orig" composes the id. Needs ``data.uid``.
-        group: Column, pattern or list of columns: each two examples with equal values are counterparts of each other.
+        group: Column, pattern or list of columns: examples with equal values are counterparts.
         any_order: Whether two examples are also in one group if their values are the same in another order.
-        kind: Column of the kind of edit, by which the numbers are broken down.
+        kind: Column of the kind of edit, for a breakdown of the numbers.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)

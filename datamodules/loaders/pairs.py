@@ -44,8 +44,8 @@ class Columns:
     """The use of each column of a source: which columns hold parts, labels, ids, groups and further values.
 
     Attributes:
-        parts: Maps part names to columns; a column of lists holds the options of each row. Or to a list of columns, one
-            per option.
+        parts: Maps part names to columns; a column of lists holds the options of a row; a list of columns holds one
+            option in each column.
         label: Column of the label; None for unlabelled examples.
         labels: Maps label names to further spellings; None for free-text answers.
         uid: Column of a unique id; None for hashes of the content.

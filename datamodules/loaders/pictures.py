@@ -174,7 +174,7 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Yield a row with the path or bytes of each picture; with a ``*`` in a pattern, a copy per matching file."""
+        """Yield a row with the paths or bytes of its pictures; with a ``*`` in a pattern, a copy per matching file."""
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):

@@ -15,7 +15,7 @@ from heedful.records import Example, Examples, Options, TableForm
 from heedful.records.example import content_id
 from heedful.records.prompts import Prompt, Wording
 
-from own_data import FILES, set_up, write_jsonl
+from own_data import set_up, write_jsonl
 
 LABELS = {"A": [0], "B": [1], "C": [2]}
 ROWS = [
@@ -67,18 +67,10 @@ def test_options_survive_storage_and_become_one_text(texts: list[str]) -> None:
     assert prompt.question(["?", options]) == f"? {text} Answer:"
 
 
-def test_conflicting_answers_are_the_options_of_conflictqa(tmp_path: Path) -> None:
-    row = {"counter_memory": "Not so.", "memory_answer": "It is so.", "counter_answer": "It is not so."}
-    path = write_jsonl(tmp_path / "conflictQA.json", [row, {**row, "counter_memory": "No."}])
-    config = FILES["conflictqa-options"]["init_args"]
-    data = set_up(PairedText(**config, path=str(path)), "validate")
-    assert [example["options"] for example in data.pool] == [Options.of("AB", ["It is so.", "It is not so."])] * 2
-    assert data.pool.is_unlabelled
-
-
 def test_all_of_conflictqa(shared_data: Path) -> None:
     """The one example with equal answers is left out."""
     file = shared_data / "conflictqa" / "conflictQA-strategyQA-chatgpt.json"
     data = heedful.load_data("conflictqa-options", path=str(file))
     result = heedful.measure(lambda inputs: ["A"] * len(inputs), data, evaluations=["order"])
     assert (result["order"].value, result["order"].n) == (0.0, 1244)
+    assert set_up(data, "validate").pool.is_unlabelled
