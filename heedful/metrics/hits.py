@@ -86,7 +86,7 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
     before = swapped & is_answer(rows)
     hit = np.zeros(rows.num_rows, dtype=bool)
     expects = STAYS if is_distractor(part, context) else LEAVES
-    hit[swapped] = met(rows.filter(pa.array(swapped)), context.kind, expects=expects)
+    hit[swapped] = met(rows.select(["y", "y2", "gold2"]).filter(pa.array(swapped)), context.kind, expects=expects)
     return Hits(swapped, before, before & is_answer(rows, "y2"), hit)
 
 
@@ -127,10 +127,12 @@ def met(rows: pa.Table, kind: TaskKind, rule: Rule = "union", expects: str | Non
 
     columns = [codes(rows, name) for name in ("y", "y2", "gold2")]
     columns.insert(0, codes(rows, "expects") if expects is None else (np.zeros(rows.num_rows, np.int32), [expects]))
-    distinct, inverse = np.unique(np.stack([numbers for numbers, _ in columns]), axis=1, return_inverse=True)
-    cases = ([texts[k] for k, (_, texts) in zip(case, columns, strict=True)] for case in distinct.T.tolist())
+    case = np.zeros(rows.num_rows, dtype=np.int64)  # number of the combination of values in the columns so far
+    for numbers, texts in columns:
+        _, first, case = np.unique(case * len(texts) + numbers, return_index=True, return_inverse=True)
+    cases = zip(*([texts[k] for k in numbers[first].tolist()] for numbers, texts in columns), strict=True)
     values = (bool(expects) and y2 is not None and is_met(expects, y, y2, gold) for expects, y, y2, gold in cases)
-    return np.fromiter(values, bool, distinct.shape[1])[inverse.ravel()]
+    return np.fromiter(values, bool, len(first))[case]
 
 
 def verdicts(rows: pa.Table, kind: TaskKind) -> np.ndarray:

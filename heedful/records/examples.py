@@ -232,8 +232,8 @@ class Examples(Sequence[Example]):
         edited = (f"edited.{name}" for name in self.edited if self.kinds.get(name) != "picture")  # it has a path
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups), *edited):
             digest.update(name.encode())
-            for text in column_texts(self.table, name):
-                digest.update(repr(text).encode("utf-8", "surrogatepass"))
+            for batch in self.table.select([name]).to_batches(BATCH):
+                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:

@@ -94,9 +94,8 @@ def equal_columns(rows: pa.Table, first: str, second: str) -> np.ndarray:
 
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     """Encode a text column as integers: the code per row, int32 [rows], and the list of texts that the codes index."""
-    names = pc.unique(rows[name])
-    numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
-    return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
+    encoded = pc.dictionary_encode(rows[name].combine_chunks(), null_encoding="encode")
+    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
 
 
 def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:

@@ -16,6 +16,8 @@ from heedful.lightning_modules.processors.processor import Statistics
 from heedful.lightning_modules.processors.token_store import TokenStore, plain_tokenizer
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
 
+TOGETHER = 32  # batches whose layout is computed in one step
+
 
 class TextProcessor(NumberProcessor):
     """Encodes one or two text parts.
@@ -145,8 +147,15 @@ class TextProcessor(NumberProcessor):
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         numbers, _, counts = self._read(examples)
         starts = self.token_store.starts(numbers)
-        layouts = (self.frame.layout(starts[:, batch], counts[:, batch]) for batch in batches)
-        return (self.pad_slots(self.token_store.tokens[places], *slots) for places, *slots in layouts)
+        for i in range(0, len(batches), TOGETHER):
+            several = np.concatenate(batches[i : i + TOGETHER])
+            places, slots, lengths = self.frame.layout(starts[:, several], counts[:, several])
+            ids, ends = self.token_store.tokens[places], np.cumsum([0, *lengths])
+            first = 0
+            for batch in batches[i : i + TOGETHER]:
+                inputs = slice(first, first := first + len(batch))
+                tokens = slice(ends[inputs.start], ends[inputs.stop])
+                yield self.pad_slots(ids[tokens], slots[tokens], lengths[inputs])
 
     def pad_slots(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
         """Return padded token ids, mask and token types: int64 [inputs, width] each.
@@ -155,5 +164,6 @@ class TextProcessor(NumberProcessor):
         """
         batch = self.pad(ids, lengths)
         if self.token_types:
-            batch["token_type_ids"] = torch.from_numpy(padded(self.is_token(lengths), self.frame.types[slots], 0))
+            is_token = batch["attention_mask"].numpy().astype(bool)
+            batch["token_type_ids"] = torch.from_numpy(padded(is_token, self.frame.types[slots], 0))
         return batch
