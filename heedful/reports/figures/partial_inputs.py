@@ -6,13 +6,12 @@ accuracy is above the majority share.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from heedful.records import Measurement, RunError
 from heedful.reports.alike import EXAMPLES, MODEL, notes, require_alike
-from heedful.reports.figures.registry import Drawn, bars, figure, style
+from heedful.reports.figures.registry import Drawn, bars, figure, panels, style
 from heedful.reports.runs import Run, columns, is_above_majority, unlabelled_notes
 from heedful.reports.tables import number, too_few
 
@@ -47,20 +46,20 @@ def spearman(points: Sequence[Point], within: bool = False) -> float | None:
     frame = pandas.DataFrame(values, columns=["data", "gain", "attentiveness"])
     frame = frame[frame.duplicated("data", keep=False)]
     ranks = frame.groupby("data").rank()
-    x, y = (ranks[name] - ranks[name].groupby(frame["data"]).transform("mean") for name in ("gain", "attentiveness"))
-    norm = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / norm if norm and len(ranks) > 2 else None
+    ranks -= ranks.groupby(frame["data"]).transform("mean")
+    rho = float(ranks.corr(min_periods=3).loc["gain", "attentiveness"])
+    return None if isnan(rho) else rho
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
     """Find, among ``runs``, a run of the same model on the same data that was trained on all parts except ``part``,
     preferably with the same seed; None if there is none.
     """
-    wanted = set((run.other_parts(part) or "").split("+"))
+    parts = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
-    fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
-    fitting = [r for r in fitting if set(r.partial.split("+")) == wanted]
-    return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
+    models = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
+    models = [r for r in models if set(r.partial.split("+")) == parts]
+    return min(models, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
@@ -94,17 +93,17 @@ def _reasons(run: Run, part: str, m: Mapping[str, Any], alone: Run | None) -> Se
     if run.unlabelled:
         return unlabelled_notes([run])
     if alone is None:
-        others = run.other_parts(part)
-        wanted = f"trained with --partial {others}" if others else "of the other parts alone"
-        return [f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split."]
+        names = run.other_parts(part)
+        training = f"trained with --partial {names}" if names else "of the other parts alone"
+        return [f"{run.folder}: no run of {run.model} on {run.data} {training}, with the same split."]
     if alone.score["value"] is None or alone.majority is None:
         return [f"{alone.folder}: its score is undefined."]
     return notes([run, alone], (EXAMPLES,))
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Return Spearman's rank correlations as texts such as "+0.80 (n=5)": over all points whose accuracy is above the
-    majority share and, with several data sets, within them, and over each of at least three points.
+    """Return Spearman's rank correlations as texts such as "+0.80 (n=5)", over the points whose accuracy is above the
+    majority share: all of them and, with several data sets, within data sets and over each that has three points.
     """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
@@ -121,8 +120,8 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     require_alike(runs, (MODEL,), ())
     points, without = points_of(runs)
     if not points:
-        reason, *others = without or ["No run holds attentiveness."]
-        raise RunError(reason + (f" {len(others):,} more numbers cannot be drawn either." if others else ""))
+        reason, *reasons = without or ["No run holds attentiveness."]
+        raise RunError(reason + (f" {len(reasons):,} more numbers cannot be drawn either." if reasons else ""))
     texts = correlations(points)
     rows = [
         f"{p.data}, {p.model}: others alone - majority {number(p.gain, '+', ci95=True)}, attentiveness "
@@ -135,12 +134,9 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     """Draw attentiveness to a part (y) against the score of the other parts alone, minus the majority share (x), with
-    95 % intervals; hollow if the accuracy is not above the majority share. ``texts`` are of :func:`correlations`.
+    95 % intervals; hollow if the accuracy is not above the majority share. :func:`correlations` returns ``texts``.
     """
-    from matplotlib.figure import Figure
-
-    canvas = Figure(figsize=(8, 5), layout="constrained")
-    axes = canvas.add_subplot()
+    canvas, (axes,) = panels(1, (8, 5))
     for k, name in enumerate(dict.fromkeys(point.data for point in points)):
         color, marker = style(k)
         label = f"{name}\nSpearman {texts[name]}" if name in texts else name
