@@ -7,8 +7,7 @@ from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, percent
 from heedful.reports.figures.partial_inputs import partial_of
 from heedful.reports.page.about import About, about_of, evaluation_of, in_order
-from heedful.reports.page.numbers import Entry, quoted
-from heedful.reports.page.overview import QUALITIES
+from heedful.reports.page.numbers import QUALITIES, Entry, quoted
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, Run
 
 SPANS = "answers"  # evaluation of answers in a text

@@ -22,10 +22,8 @@ from heedful.reports.page.about import about_of, in_order
 from heedful.reports.page.attributions import explained
 from heedful.reports.page.examples import cards
 from heedful.reports.page.figures import figures_of
-from heedful.reports.page.moves import moves_of
-from heedful.reports.page.numbers import numbers_of
+from heedful.reports.page.numbers import differences_of, moves_of, numbers_of, overview
 from heedful.reports.page.origin import name_of, origin_of, summary, without_model_texts, without_places
-from heedful.reports.page.overview import differences_of, overview
 from heedful.reports.page.sample import sampled
 from heedful.reports.page.sentences import cautions_of, least_used, sentences_of
 from heedful.reports.runs import Run, read_runs, short_names
