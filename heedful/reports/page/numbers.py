@@ -1,7 +1,7 @@
 """The tables of a page: main numbers and differences of runs on common axes, all numbers of a run, and moves."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.metrics.statistics.draws import is_known
@@ -26,13 +26,7 @@ MOST_LABELS = 8  # of a table of moves
 CHANGE = ["intervention", "part", "variant"]
 
 
-class Bar(NamedTuple):
-    """Places of a number, the bounds of its interval and a reference, in percent of the width of an axis."""
-
-    value: float
-    low: float
-    high: float
-    reference: float | None = None
+Span = tuple[float, float, float]  # a number and the bounds of its interval, in the unit that the page shows
 
 
 class Axis(NamedTuple):
@@ -46,15 +40,13 @@ class Axis(NamedTuple):
         """Texts at the start, in the middle and at the end."""
         return [f"{round(x, 9):g}" for x in (self.low, (self.low + self.high) / 2, self.high)]
 
-    def place(self, x: float | None) -> float | None:
-        """Return the place of a number in percent of the width of the axis; None if it is not on the axis."""
-        is_inside = x is not None and self.low <= x <= self.high
-        return round(100 * (x - self.low) / (self.high - self.low), 2) if is_inside else None  # type: ignore[operator]
+    def holds(self, *numbers: float | None) -> bool:
+        """Whether all numbers are on the axis."""
+        return all(x is not None and self.low <= x <= self.high for x in numbers)
 
-    def bar(self, span: Sequence[float], reference: float | None = None) -> Bar | None:
-        """Return the bar of (value, low, high); None if it is not on the axis."""
-        places = [place for x in span if (place := self.place(x)) is not None]
-        return Bar(*places, self.place(reference)) if len(places) == len(span) else None
+    def place(self, x: float) -> float:
+        """Return where a number is on the axis, in percent of its width."""
+        return round(100 * (x - self.low) / (self.high - self.low), 2)
 
 
 class Row(NamedTuple):
@@ -65,21 +57,22 @@ class Row(NamedTuple):
     interval: str = ""
     n: str = ""  # examples and clusters; "" for a text
     flags: Sequence[str] = ()
-    bar: Bar | None = None
+    span: Span | None = None  # of the bar; None for no bar
+    reference: float | None = None  # of the grey line on the axis
     metric: str = ""  # name in results.json
     meaning: str = ""  # of the label
     level: int = 0  # of indentation
     is_slice: bool = False  # whether the number is about a named subset of the examples
 
 
-def span_of(m: Entry, unit: str = "percent") -> tuple[float, float, float]:
+def span_of(m: Entry, unit: str = "percent") -> Span:
     """Return value and bounds of a measurement with a value, in its unit; all are equal without an interval."""
     scale = 1 if unit == "ratio" else 100
     low, high = m["ci95"] or (m["value"], m["value"])
     return scale * m["value"], scale * low, scale * high
 
 
-def axis_of(spans: Iterable[Sequence[float]], is_share: bool = True) -> Axis:
+def axis_of(spans: Sequence[Span], is_share: bool = True) -> Axis:
     """Return an axis on which each interval of (value, low, high) is long enough to see: from 0 to 100 % for shares
     whose intervals are all wider than :data:`VISIBLE`, else with round ends and some room on both sides.
 
@@ -87,7 +80,6 @@ def axis_of(spans: Iterable[Sequence[float]], is_share: bool = True) -> Axis:
         >>> axis_of([(50, 40, 60)]), axis_of([(50.2, 49.9, 50.4)]), axis_of([(-1.0, -3.0, 1.0), (0, 0, 0)], False)
         (Axis(low=0.0, high=100.0), Axis(low=49.82, high=50.48), Axis(low=-3.6, high=1.6))
     """
-    spans = list(spans)
     is_share = is_share and all(0 <= low <= high <= 100 for _, low, high in spans)
     if is_share and all(high - low >= VISIBLE for _, low, high in spans if high > low):
         return Axis()
@@ -98,16 +90,15 @@ def axis_of(spans: Iterable[Sequence[float]], is_share: bool = True) -> Axis:
     return Axis(max(0.0, ends[0]) if low >= 0 else ends[0], min(100.0, ends[1]) if is_share else ends[1])
 
 
-def row_of(line: Line, m: Entry | None, axis: Axis | None, label: str = "", reference: float | None = None) -> Row:
-    """Return the row of a number, or of the text in its place; without an axis, it has no bar."""
-    row = Row(label or line.label, "", metric=line.metric, meaning=meaning(line.label), level=line.level)
+def row_of(line: Line, m: Entry | None) -> Row:
+    """Return the row of a number, or of the text in its place."""
+    row = Row(line.label, "", metric=line.metric, meaning=meaning(line.label), level=line.level)
     row = row._replace(flags=m["flags"] if m else ())
     if m is None or line.text or not is_known(m):
         return row._replace(value=MARK.sub("", cell_text(m, line)))
     value, interval = precise(m, line.unit)
     value += " %" if line.unit == "percent" else ""
-    bar = axis.bar(span_of(m, line.unit), reference) if axis else None
-    return row._replace(value=value, interval=interval, n=basis(m).removeprefix("n="), bar=bar)
+    return row._replace(value=value, interval=interval, n=basis(m).removeprefix("n="), span=span_of(m, line.unit))
 
 
 def numbers_of(run: Run, evaluation: str) -> list[Row]:
@@ -117,10 +108,12 @@ def numbers_of(run: Run, evaluation: str) -> list[Row]:
         if evaluation_of(run, name) == evaluation:
             members |= {str(name), str(name._replace(statistic="", slice=""))}  # a number and its headline
     slices = {str(name) for name in run.numbers if any(name.by)}
-    lines = [line for line in lines_of(run.results) if line.metric in members]
-    axes = (None if line.unit == "ratio" else Axis() for line in lines)
-    metrics = (run.results["metrics"].get(line.metric) for line in lines)
-    return [row._replace(is_slice=row.metric in slices) for row in map(row_of, lines, metrics, axes)]
+    rows = []
+    for line in lines_of(run.results):
+        if line.metric in members:
+            row = row_of(line, run.results["metrics"].get(line.metric))._replace(is_slice=line.metric in slices)
+            rows.append(row._replace(span=None) if line.unit == "ratio" else row)  # the axis is in percent
+    return rows
 
 
 def quoted(m: Entry) -> str:
@@ -142,6 +135,11 @@ class Block(NamedTuple):
     rows: Sequence[Row]
     unit: str
 
+    @property
+    def has_reference(self) -> bool:
+        """Whether a grey line is on the axis."""
+        return self.axis is not None and any(row.span and self.axis.holds(row.reference) for row in self.rows)
+
 
 def overview(runs: Sequence[Run]) -> list[Block]:
     """Return the main numbers of all runs: a block per number, with a row for each run that has it."""
@@ -152,13 +150,12 @@ def overview(runs: Sequence[Run]) -> list[Block]:
         entries = [(run, m) for run in runs if (m := run.results["metrics"].get(line.metric))]
         if not line.is_headline or not entries:
             continue
-        spans = [span_of(m, line.unit) for _, m in entries if is_known(m)]
-        axis = axis_of(spans, line.unit != "ratio") if spans else Axis()
         name = names[line.metric]
-        rows = [row_of(line, m, axis, run.label, majority_of(run, name)) for run, m in entries]
+        rows = [row_of(line, m)._replace(label=run.label, reference=majority_of(run, name)) for run, m in entries]
+        spans = [row.span for row in rows if row.span]
+        axis = axis_of(spans, line.unit != "ratio") if spans else None
         label = f"{line.label}, {name.data}" if several and name.data not in line.label.split() else line.label
-        unit = "" if line.unit == "ratio" else "%"
-        blocks.append(Block(label, meaning(line.label), axis if any(row.bar for row in rows) else None, rows, unit))
+        blocks.append(Block(label, meaning(line.label), axis, rows, "" if line.unit == "ratio" else "%"))
     return blocks
 
 
@@ -191,14 +188,12 @@ def differences_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _difference(label: str, changes: Sequence[tuple[Run, Measurement, Sequence[str]]]) -> Block:
-    spans = [span_of(vars(m)) for _, m, _ in changes]
-    reach = max(max(abs(low), abs(high)) for _, low, high in spans)
-    axis = axis_of([(0.0, -reach, reach)], is_share=False)
-    rows = [
-        Row(run.label, number(m, "+"), bounds(m.ci95, "+"), basis(m).removeprefix("n="), flags, axis.bar(span, 0.0))
-        for (run, m, flags), span in zip(changes, spans, strict=True)
-    ]
-    return Block(label, "", axis, rows, "points")
+    rows = []
+    for run, m, flags in changes:
+        texts = number(m, "+"), bounds(m.ci95, "+"), basis(m).removeprefix("n=")
+        rows.append(Row(run.label, *texts, flags, span_of(vars(m)), reference=0.0))
+    reach = max(abs(bound) for _, m, _ in changes for bound in span_of(vars(m)))  # 0 is in the middle
+    return Block(label, "", axis_of([(0.0, -reach, reach)], is_share=False), rows, "points")
 
 
 def moves_of(run: Run, evaluation: str) -> list[dict[str, Any]]:
