@@ -65,23 +65,23 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
     """Return the points of the scatter plot, one per run and swapped part, and the reason for each missing point."""
     points: list[Point] = []
-    without: list[str] = []
+    reasons: list[str] = []
     names = columns(runs)
     for run in runs:
         for part, m in run.attentiveness().items():
             alone = partial_of(run, part, runs)
-            if reasons := _reasons(run, part, m, alone):
-                without += reasons
+            if reasons_of_part := _reasons(run, part, m, alone):
+                reasons += reasons_of_part
                 continue
-            gain, attentiveness = _less(alone.score, alone.majority["value"]), _less(m, 0.0)
+            gain, attentiveness = _subtract(alone.score, alone.majority["value"]), _subtract(m, 0.0)
             data = f"{names[run.data, run.split]}: {part}"
             points.append(Point(data, run.label, gain, attentiveness, is_above_majority(m)))
-    return points, without
+    return points, reasons
 
 
-def _less(m: Mapping[str, Any], less: float) -> Measurement:
-    ci95 = tuple(bound - less for bound in m["ci95"]) if m["ci95"] else None
-    return Measurement(m["value"] - less, m["n"], ci95=ci95)
+def _subtract(m: Mapping[str, Any], share: float) -> Measurement:
+    ci95 = tuple(bound - share for bound in m["ci95"]) if m["ci95"] else None
+    return Measurement(m["value"] - share, m["n"], ci95=ci95)
 
 
 def _reasons(run: Run, part: str, m: Mapping[str, Any], alone: Run | None) -> Sequence[str]:
@@ -118,17 +118,17 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     """Yield one scatter plot with rank correlations; raises RunError for two runs of one model, or without points."""
     require_alike(runs, (MODEL,), ())
-    points, without = points_of(runs)
+    points, reasons = points_of(runs)
     if not points:
-        reason, *reasons = without or ["No run holds attentiveness."]
-        raise RunError(reason + (f" {len(reasons):,} more numbers cannot be drawn either." if reasons else ""))
+        first = reasons[0] if reasons else "No run holds attentiveness."
+        raise RunError(first + (f" {len(reasons) - 1:,} more numbers cannot be drawn either." if reasons[1:] else ""))
     texts = correlations(points)
     rows = [
         f"{p.data}, {p.model}: others alone - majority {number(p.gain, '+', ci95=True)}, attentiveness "
         f"{number(p.attentiveness, ci95=True)}{'' if p.is_above else ' (not above majority)'}"
         for p in points
     ]
-    lines = [*rows, *(f"Spearman {name}: {text}" for name, text in texts.items()), *without]
+    lines = [*rows, *(f"Spearman {name}: {text}" for name, text in texts.items()), *reasons]
     yield Drawn("partial", "attentiveness against the score of the other parts alone", scatter(points, texts), lines)
 
 
@@ -156,8 +156,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     axes.plot([], [], "|", color="0.4", label="bars: 95 % intervals")
     axes.axvline(0, color="0.6", linewidth=1, zorder=0, label="line: the majority share")
     axes.set(xlabel="score of the other parts alone - majority share, points", ylabel="attentiveness to the part, %")
-    axes.set_ylim(-4, 104)
-    axes.margins(x=0.12)
+    axes.set(ylim=(-4, 104), xmargin=0.12)
     axes.grid(alpha=0.25)
     canvas.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=9, frameon=False)
     title = "\n".join(f"Spearman {name}: {texts[name]}" for name in (ALL, WITHIN) if name in texts)
