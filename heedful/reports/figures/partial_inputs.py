@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 def spearman(points: Sequence[Point], within: bool = False) -> float | None:
     """Return Spearman's rank correlation of gain and attentiveness; None for fewer than three points or equal values.
-    ``within`` ranks and centres the points of each data set by themselves; data sets with one point are left out.
+    ``within`` ranks and centres points within data sets, and leaves out data sets with one point.
 
     Example:
         >>> spearman([Point("d", "m", Measurement(x, 1), Measurement(-x, 1), True) for x in (0.1, 0.2, 0.4)])

@@ -49,8 +49,8 @@ def about_of(run: Run, evaluation: str) -> About:
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
         return About(**texts("null_control"))
-    own = texts("perturbation") if run.contexts[evaluation].own.get("perturbation") else {"says": {}}
-    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,), **own)
+    entry = texts("perturbation") if run.contexts[evaluation].own.get("perturbation") else {"says": {}}
+    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,), **entry)
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:

@@ -127,7 +127,7 @@ def quoted(m: Entry) -> str:
 
 
 class Block(NamedTuple):
-    """One number of several runs, or its differences: rows whose bars share an axis (None without bars)."""
+    """A number in some runs, or its differences: rows whose bars share an axis (None without bars)."""
 
     label: str
     meaning: str
@@ -166,13 +166,13 @@ def majority_of(run: Run, name: MetricName) -> float | None:
 
 
 def differences_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the main numbers of each further run minus those of the first run, with paired intervals ("blocks"), the
-    name of the first run, and notes, such as why runs with different examples or changes have no differences.
+    """Return how the main numbers of other runs differ from the first run, with paired intervals ("blocks"), the name
+    of the first run, and notes, such as why runs with different examples or changes have no differences.
     """
     notes = [*unlabelled_notes(runs), *side_by_side(runs)]
     changes_by_label: dict[str, list[tuple[Run, Measurement, Sequence[str]]]] = {}
-    first, *more = runs
-    for run in more:
+    first = runs[0]
+    for run in runs[1:]:
         try:
             changes = list(headline_differences(first, run))
             reason = "" if changes else "their changes are not the same."
