@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, printable
-from heedful.reports.figures.registry import GREY, Drawn, bars, figure, style
+from heedful.reports.figures.registry import GREY, Drawn, bars, figure, panels, style
 from heedful.reports.runs import Run
 
 if TYPE_CHECKING:
@@ -19,12 +19,9 @@ def bars_of(parts: Entries, alone: Entries = MappingProxyType({}), majority: flo
     """Draw attentiveness by part as points with error bars; hollow points are the accuracy of the model that reads only
     the other parts, a dashed line is the score of the best constant answer (None for no line).
     """
-    from matplotlib.figure import Figure
-
     width = 5 + 0.09 * max(map(len, parts), default=0)  # inches: the axes keep about 4 beside the longest label
     height = 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)
-    canvas = Figure(figsize=(width, height), layout="constrained")
-    axes = canvas.add_subplot()
+    canvas, (axes,) = panels(1, (width, height))
     for series, entries in enumerate((parts, alone)):  # filled, hollow
         color, marker = style(series)
         for part, m in entries.items():

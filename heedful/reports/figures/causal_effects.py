@@ -6,16 +6,12 @@ NLI Models", figures 3 and 4.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.records import MetricName
-from heedful.reports.figures.registry import Drawn, bars, figure, style
+from heedful.reports.figures.registry import Drawn, bars, figure, panels, style
 from heedful.reports.runs import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
 UNDEFINED: Mapping[str, Any] = {"value": float("nan"), "ci95": None}
@@ -24,53 +20,41 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE: entries of r
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
     """Return the defined (DCE, TCE) of a run, by data set and by kind of edit ("context" and "insertion")."""
-    by_data = {}
+    by_data: dict[str, dict[str, Point]] = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
-        pairs = {
-            kind: tuple(run.numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
-            for kind in PANELS
-        }
-        by_data[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
-    return {data: by_kind for data, by_kind in by_data.items() if by_kind}
+        for kind in PANELS:
+            dce, tce = (run.numbers.get(MetricName(NATURAL_LOGIC, data, kind, effect)) for effect in ("dce", "tce"))
+            if dce and tce and dce["value"] is not None and tce["value"] is not None:
+                by_data.setdefault(data, {})[kind] = dce, tce
+    return by_data
 
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield one figure for all runs that have these numbers."""
+    """Yield one figure for all runs that have these numbers: a panel per kind of edit, with a point per run."""
     labelled = {}
     for run in runs:
         effects_of = points(run)
         labelled |= {f"{run.label} ({data})" if len(effects_of) > 1 else run.label: p for data, p in effects_of.items()}
-    if labelled:
-        title = "total against direct causal effects, with 95 % intervals; up and left is better"
-        yield Drawn(NATURAL_LOGIC, title, effects(labelled))
-
-
-def _frame(axes: "Axes", title: str) -> None:
-    axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
-    axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
-    axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
-    axes.set(
-        title=title, xlabel="DCE: changes though the label stays, %", ylabel="TCE: changes where the label does, %"
-    )
-    # A title is outside of the axes, where no marker can be
-    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)
-    axes.grid(alpha=0.25)
-
-
-def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
-    """Draw TCE (vertical axis) against DCE with 95 % intervals: a panel per kind of edit, with a point per run."""
-    from matplotlib.figure import Figure
-
-    canvas = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
-    for axes, (kind, title) in zip(canvas.subplots(1, len(PANELS)), PANELS.items(), strict=True):
-        _frame(axes, title)
-        for i, (name, by_kind) in enumerate(runs.items()):
+    if not labelled:
+        return
+    canvas, columns = panels(len(PANELS), (9.5, 5 + 0.22 * ((len(labelled) + 2) // 3)), len(PANELS))
+    for axes, (kind, title) in zip(columns, PANELS.items(), strict=True):
+        diagonal = {"ha": "right", "va": "top", "rotation": 45, "rotation_mode": "anchor", "fontsize": 9}
+        axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
+        axes.text(97, 93, "TCE = DCE", color="0.4", **diagonal)
+        axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal", title=title)
+        axes.set(xlabel="DCE: changes though the label stays, %", ylabel="TCE: changes where the label does, %")
+        # A title is outside of the axes, where no marker can be
+        axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)
+        axes.grid(alpha=0.25)
+        for i, (name, by_kind) in enumerate(labelled.items()):
             color, marker = style(i)
             dce, tce = by_kind.get(kind, (UNDEFINED, UNDEFINED))  # the legend lists undefined points as well
             x, y = [100 * dce["value"]], [100 * tce["value"]]
             axes.errorbar(x, y, xerr=bars(dce), yerr=bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
-    places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
+    places = {"loc": "outside lower center", "ncols": min(3, len(labelled)), "frameon": False}
     canvas.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
-    return canvas
+    title = "total against direct causal effects, with 95 % intervals; up and left is better"
+    yield Drawn(NATURAL_LOGIC, title, canvas)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heedful.records.storage.results import Points, read_epochs
-from heedful.reports.figures.registry import Drawn, bars, figure, style
+from heedful.reports.figures.registry import Drawn, bars, figure, panels, style
 from heedful.reports.runs import Run
 
 if TYPE_CHECKING:
@@ -18,12 +18,10 @@ def history_figure(history: Points, title: str) -> "Figure":
     """Draw curves over epochs with 95 % intervals; the figure can be read as a thumbnail. ``history`` has pairs of an
     epoch and its measurements by curve. Undefined values, and curves without a value, are left out.
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     names = list(dict.fromkeys(name for _, curves in history for name in curves))
-    canvas = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
-    axes = canvas.add_subplot()
+    canvas, (axes,) = panels(1, (5, 3.6 + 0.26 * min(3, len(names))))
     for i, name in enumerate(names):
         color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # error bars of an epoch are next to each other

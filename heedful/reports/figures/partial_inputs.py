@@ -6,13 +6,12 @@ accuracy is above the majority share.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from heedful.records import Measurement, RunError
 from heedful.reports.alike import EXAMPLES, MODEL, notes, require_alike
-from heedful.reports.figures.registry import Drawn, bars, figure, style
+from heedful.reports.figures.registry import Drawn, bars, figure, panels, style
 from heedful.reports.runs import Run, columns, is_above_majority, unlabelled_notes
 from heedful.reports.tables import number, too_few
 
@@ -35,7 +34,7 @@ class Point(NamedTuple):
 
 def spearman(points: Sequence[Point], within: bool = False) -> float | None:
     """Return Spearman's rank correlation of gain and attentiveness; None for fewer than three points or equal values.
-    ``within`` ranks and centres the points of each data set by themselves; data sets with one point are left out.
+    ``within`` ranks and centres points within data sets, and leaves out data sets with one point.
 
     Example:
         >>> spearman([Point("d", "m", Measurement(x, 1), Measurement(-x, 1), True) for x in (0.1, 0.2, 0.4)])
@@ -47,42 +46,42 @@ def spearman(points: Sequence[Point], within: bool = False) -> float | None:
     frame = pandas.DataFrame(values, columns=["data", "gain", "attentiveness"])
     frame = frame[frame.duplicated("data", keep=False)]
     ranks = frame.groupby("data").rank()
-    x, y = (ranks[name] - ranks[name].groupby(frame["data"]).transform("mean") for name in ("gain", "attentiveness"))
-    norm = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / norm if norm and len(ranks) > 2 else None
+    ranks -= ranks.groupby(frame["data"]).transform("mean")
+    rho = float(ranks.corr(min_periods=3).loc["gain", "attentiveness"])
+    return None if isnan(rho) else rho
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
     """Find, among ``runs``, a run of the same model on the same data that was trained on all parts except ``part``,
     preferably with the same seed; None if there is none.
     """
-    wanted = set((run.other_parts(part) or "").split("+"))
+    parts = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
-    fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
-    fitting = [r for r in fitting if set(r.partial.split("+")) == wanted]
-    return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
+    models = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
+    models = [r for r in models if set(r.partial.split("+")) == parts]
+    return min(models, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
     """Return the points of the scatter plot, one per run and swapped part, and the reason for each missing point."""
     points: list[Point] = []
-    without: list[str] = []
+    reasons: list[str] = []
     names = columns(runs)
     for run in runs:
         for part, m in run.attentiveness().items():
             alone = partial_of(run, part, runs)
-            if reasons := _reasons(run, part, m, alone):
-                without += reasons
+            if reasons_of_part := _reasons(run, part, m, alone):
+                reasons += reasons_of_part
                 continue
-            gain, attentiveness = _less(alone.score, alone.majority["value"]), _less(m, 0.0)
+            gain, attentiveness = _subtract(alone.score, alone.majority["value"]), _subtract(m, 0.0)
             data = f"{names[run.data, run.split]}: {part}"
             points.append(Point(data, run.label, gain, attentiveness, is_above_majority(m)))
-    return points, without
+    return points, reasons
 
 
-def _less(m: Mapping[str, Any], less: float) -> Measurement:
-    ci95 = tuple(bound - less for bound in m["ci95"]) if m["ci95"] else None
-    return Measurement(m["value"] - less, m["n"], ci95=ci95)
+def _subtract(m: Mapping[str, Any], share: float) -> Measurement:
+    ci95 = tuple(bound - share for bound in m["ci95"]) if m["ci95"] else None
+    return Measurement(m["value"] - share, m["n"], ci95=ci95)
 
 
 def _reasons(run: Run, part: str, m: Mapping[str, Any], alone: Run | None) -> Sequence[str]:
@@ -94,17 +93,17 @@ def _reasons(run: Run, part: str, m: Mapping[str, Any], alone: Run | None) -> Se
     if run.unlabelled:
         return unlabelled_notes([run])
     if alone is None:
-        others = run.other_parts(part)
-        wanted = f"trained with --partial {others}" if others else "of the other parts alone"
-        return [f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split."]
+        names = run.other_parts(part)
+        training = f"trained with --partial {names}" if names else "of the other parts alone"
+        return [f"{run.folder}: no run of {run.model} on {run.data} {training}, with the same split."]
     if alone.score["value"] is None or alone.majority is None:
         return [f"{alone.folder}: its score is undefined."]
     return notes([run, alone], (EXAMPLES,))
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Return Spearman's rank correlations as texts such as "+0.80 (n=5)": over all points whose accuracy is above the
-    majority share and, with several data sets, within them, and over each of at least three points.
+    """Return Spearman's rank correlations as texts such as "+0.80 (n=5)", over the points whose accuracy is above the
+    majority share: all of them and, with several data sets, within data sets and over each that has three points.
     """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
@@ -119,28 +118,25 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     """Yield one scatter plot with rank correlations; raises RunError for two runs of one model, or without points."""
     require_alike(runs, (MODEL,), ())
-    points, without = points_of(runs)
+    points, reasons = points_of(runs)
     if not points:
-        reason, *others = without or ["No run holds attentiveness."]
-        raise RunError(reason + (f" {len(others):,} more numbers cannot be drawn either." if others else ""))
+        first = reasons[0] if reasons else "No run holds attentiveness."
+        raise RunError(first + (f" {len(reasons) - 1:,} more numbers cannot be drawn either." if reasons[1:] else ""))
     texts = correlations(points)
     rows = [
         f"{p.data}, {p.model}: others alone - majority {number(p.gain, '+', ci95=True)}, attentiveness "
         f"{number(p.attentiveness, ci95=True)}{'' if p.is_above else ' (not above majority)'}"
         for p in points
     ]
-    lines = [*rows, *(f"Spearman {name}: {text}" for name, text in texts.items()), *without]
+    lines = [*rows, *(f"Spearman {name}: {text}" for name, text in texts.items()), *reasons]
     yield Drawn("partial", "attentiveness against the score of the other parts alone", scatter(points, texts), lines)
 
 
 def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     """Draw attentiveness to a part (y) against the score of the other parts alone, minus the majority share (x), with
-    95 % intervals; hollow if the accuracy is not above the majority share. ``texts`` are of :func:`correlations`.
+    95 % intervals; hollow if the accuracy is not above the majority share. :func:`correlations` returns ``texts``.
     """
-    from matplotlib.figure import Figure
-
-    canvas = Figure(figsize=(8, 5), layout="constrained")
-    axes = canvas.add_subplot()
+    canvas, (axes,) = panels(1, (8, 5))
     for k, name in enumerate(dict.fromkeys(point.data for point in points)):
         color, marker = style(k)
         label = f"{name}\nSpearman {texts[name]}" if name in texts else name
@@ -160,8 +156,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     axes.plot([], [], "|", color="0.4", label="bars: 95 % intervals")
     axes.axvline(0, color="0.6", linewidth=1, zorder=0, label="line: the majority share")
     axes.set(xlabel="score of the other parts alone - majority share, points", ylabel="attentiveness to the part, %")
-    axes.set_ylim(-4, 104)
-    axes.margins(x=0.12)
+    axes.set(ylim=(-4, 104), xmargin=0.12)
     axes.grid(alpha=0.25)
     canvas.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=9, frameon=False)
     title = "\n".join(f"Spearman {name}: {texts[name]}" for name in (ALL, WITHIN) if name in texts)

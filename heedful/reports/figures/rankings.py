@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.reports.figures.registry import RED, style
+from heedful.reports.figures.registry import RED, panels, style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ACROSS = 4  # panels per row
@@ -23,23 +24,23 @@ Panels = Mapping[str, Mapping[str, Sequence[float]]]  # pairwise accuracies of p
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
     """Draw figure 4: for each ranker, a histogram of its pairwise accuracies (from 0 to 1), stacked by data set."""
-    canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
-    for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
+    canvas, grid, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
+    for axes, (ranker, by_set) in zip(grid, pairwise.items(), strict=True):
         columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
         axes.hist(columns, bins=BINS, stacked=True, color=[style(k)[0] for k in range(len(sets))], label=sets)
         axes.set_title(ranker, fontsize=10, parse_math=False)
         axes.set_xlim(0, 100)
         axes.yaxis.get_major_locator().set_params(integer=True)
     canvas.supylabel("pairs of models", fontsize=10)
-    return _with_legend(canvas, panels[0], len(sets))
+    return _add_legend(canvas, grid[0], len(sets))
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
     """Draw figures 5 and 6: a panel for each factor, whose points are pairs of models: y is the pairwise accuracy
     of the factor, x of ACC (from 0 to 1). ``pairwise`` and ``acc`` have the same pairs.
     """
-    canvas, panels, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
-    for axes, (factor, by_set) in zip(panels, pairwise.items(), strict=True):
+    canvas, grid, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
+    for axes, (factor, by_set) in zip(grid, pairwise.items(), strict=True):
         axes.plot([0, 100], [0, 100], color=RED, linewidth=1, zorder=0, label="as good as ACC; above: better")
         for k, name in enumerate(sets):
             y = 100 * np.asarray(by_set.get(name, ()))
@@ -50,28 +51,23 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
         axes.set_title(factor, fontsize=10, parse_math=False)
         axes.grid(alpha=0.25)
     canvas.supylabel("pairwise accuracy of the factor, %", fontsize=10)
-    return _with_legend(canvas, panels[0], len(sets))
+    return _add_legend(canvas, grid[0], len(sets))
 
 
-def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
+def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list["Axes"], list[str]]:
     """Create a figure with a panel for each ranker, of a height in inches; ``label`` is the label of the x axis."""
-    from matplotlib.figure import Figure
-
     across = min(ACROSS, len(pairwise))
-    down = -(-len(pairwise) // across)
-    canvas = Figure(figsize=(max(4.5, 2.3 * across), height * down + 1), layout="constrained")
-    panels = list(canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
-    for k, axes in enumerate(panels):
-        axes.set_visible(k < len(pairwise))
+    size = max(4.5, 2.3 * across), 1 + height * -(-len(pairwise) // across)
+    canvas, grid = panels(len(pairwise), size, across, sharex=True, sharey=True)
+    for axes in grid:
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
-    canvas.suptitle(title, fontsize=11, parse_math=False)
-    panels = panels[: len(pairwise)]
-    for axes in panels[-ACROSS:]:
+    for axes in grid[-ACROSS:]:
         axes.set_xlabel(label, fontsize=8)
-    return canvas, panels, list(dict.fromkeys(name for by_set in pairwise.values() for name in by_set))
+    canvas.suptitle(title, fontsize=11, parse_math=False)
+    return canvas, grid, list(dict.fromkeys(name for by_set in pairwise.values() for name in by_set))
 
 
-def _with_legend(canvas: "Figure", axes: object, sets: int) -> "Figure":
+def _add_legend(canvas: "Figure", axes: "Axes", sets: int) -> "Figure":
     handles, labels = axes.get_legend_handles_labels()
     title = "a point: a pair of models" if len(labels) > sets else None
     places = {"loc": "outside lower right", "ncols": min(len(labels), 4)}

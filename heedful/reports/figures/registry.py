@@ -7,6 +7,7 @@ from heedful.records import Measurement
 from heedful.reports.runs import Run
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GREY, RED = "0.45", "#C1121F"  # for reference lines, and for errors of a model
@@ -49,15 +50,24 @@ def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw
     return register
 
 
+def panels(n: int, size: tuple[float, float], across: int = 1, **shared: bool) -> tuple["Figure", list["Axes"]]:
+    """Create a figure of ``size`` in inches with ``n`` axes, ``across`` per row; ``shared`` is sharex and sharey."""
+    from matplotlib.figure import Figure
+
+    canvas = Figure(figsize=size, layout="constrained")
+    grid = canvas.subplots(-(-n // across), across, squeeze=False, **shared).flat
+    for axes in grid[n:]:
+        axes.set_visible(False)
+    return canvas, list(grid[:n])
+
+
 def style(k: int) -> tuple[str, str]:
     """Return the colour and the marker of the series with index ``k`` in a figure."""
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 
 def bars(m: Measurement | Mapping[str, Any]) -> list[list[float]]:
-    """Return the error bar of a measurement for matplotlib, in percentage points: the distances from the value to the
-    bounds of its interval, two lists of one number; 0 without an interval.
-    """
+    """Return the error bar of a measurement for matplotlib: the distances to its bounds in percent, 0 without them."""
     entry = m if isinstance(m, Mapping) else vars(m)
     low, high = entry["ci95"] or (entry["value"], entry["value"])
     return [[max(0.0, 100 * (entry["value"] - low))], [max(0.0, 100 * (high - entry["value"]))]]

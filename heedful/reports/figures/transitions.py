@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.interventions.tables.allowed_transitions import LABELS, key_of, steps, transitions
 from heedful.metrics.tables.transitions import TRANSITIONS
-from heedful.reports.figures.registry import COLORS, RED, Drawn, figure
+from heedful.reports.figures.registry import COLORS, RED, Drawn, figure, panels
 from heedful.reports.runs import Run
 from heedful.reports.tables import number
 
@@ -25,14 +25,14 @@ def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
     """Return the share of the predictions A that an edit turns into B, by labels (A, B), for each heat map by name."""
     maps: dict[str, Edges] = {}
     for run in runs:
-        found: dict[tuple[str, str], dict[tuple[str, str], Mapping[str, Any]]] = {}
+        by_set: dict[tuple[str, str], dict[tuple[str, str], Mapping[str, Any]]] = {}  # by data set and split
         for name, m in run.numbers.items():
-            is_wanted = (name.family, name.part) == (TRANSITIONS, operation) and name.statistic in EDGES
-            if is_wanted and (not name.slice or name.by[0] == "split"):
-                found.setdefault((name.data, name.by[1]), {})[EDGES[name.statistic]] = m
-        is_by_split = len(runs) == 1 and any(split for _, split in found)
-        shown = {", ".join(filter(None, key)): edges for key, edges in found.items() if bool(key[1]) == is_by_split}
-        maps |= {f"{run.label} ({data})" if len(shown) > 1 else run.label: edges for data, edges in shown.items()}
+            is_edge = (name.family, name.part) == (TRANSITIONS, operation) and name.statistic in EDGES
+            if is_edge and (not name.slice or name.by[0] == "split"):
+                by_set.setdefault((name.data, name.by[1]), {})[EDGES[name.statistic]] = m
+        is_by_split = len(runs) == 1 and any(split for _, split in by_set)
+        edges_of = {", ".join(filter(None, key)): edges for key, edges in by_set.items() if bool(key[1]) == is_by_split}
+        maps |= {f"{run.label} ({data})" if len(edges_of) > 1 else run.label: edges for data, edges in edges_of.items()}
     return maps
 
 
@@ -55,13 +55,9 @@ def kind_of(operation: str, before: str, after: str) -> str:
 
 def heat_maps(runs: Mapping[str, Edges], operation: str) -> "Figure":
     """Draw a heat map for each run of :func:`collect`; transitions that are not allowed are red."""
-    from matplotlib.figure import Figure
-
     across = min(ACROSS, len(runs))
-    down = -(-len(runs) // across)
-    canvas = Figure(figsize=(1.6 + 3.3 * across, 0.9 + 3.1 * down), layout="constrained")
-    panels = canvas.subplots(down, across, squeeze=False).flat[:]
-    for axes, (label, edges) in zip(panels, runs.items(), strict=False):
+    canvas, grid = panels(len(runs), (1.6 + 3.3 * across, 0.9 + 3.1 * -(-len(runs) // across)), across)
+    for axes, (label, edges) in zip(grid, runs.items(), strict=True):
         for (before, after), m in edges.items():
             kind, share = kind_of(operation, before, after), m["value"] or 0
             x, y = LABELS.index(after), LABELS.index(before)
@@ -74,11 +70,9 @@ def heat_maps(runs: Mapping[str, Edges], operation: str) -> "Figure":
         axes.set_yticks(range(3), [f"{label}\nn={edges[label, label]['n']:,}" for label in LABELS], fontsize=8)
         axes.set_title(label, fontsize=10, parse_math=False)
         axes.spines[:].set_visible(False)
-    for axes in panels[len(runs) :]:
-        axes.set_visible(False)
     name = operation.replace("_", ", ").replace("+", " + ")
     title = f"{name}: % of the predictions before the edit (rows); red: not allowed"
-    if any("if " in text.get_text() for axes in panels for text in axes.texts):
+    if any("if " in text.get_text() for axes in grid for text in axes.texts):
         title += "\n“if relevant”: allowed if the edited row is relevant to the hypothesis"
     canvas.suptitle(title, fontsize=10)
     return canvas

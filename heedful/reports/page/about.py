@@ -1,10 +1,9 @@
 """Texts of a page that explain evaluations in plain language, from about.yaml; and the order of evaluations."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from heedful.records import MetricName
 from heedful.records.storage.yaml_files import read_yaml
@@ -12,14 +11,13 @@ from heedful.reports.citing import paper_of
 from heedful.reports.runs import Run
 
 
-@dataclass(frozen=True)
-class About:
+class About(NamedTuple):
     """The texts that explain an evaluation in plain language."""
 
     title: str
-    families: tuple[str, ...]  # of its numbers: first components of names, such as "attentiveness"
+    families: Sequence[str]  # of its numbers: first components of names, such as "attentiveness"
+    says: Mapping[str, str]  # a sentence with {value}, {part} etc. for each statistic
     question: str = ""
-    says: Mapping[str, str] = ()  # type: ignore[assignment]  # a sentence with {value}, {part} etc. for each statistic
     reading: str = ""
     limits: str = ""
     paper: str = ""
@@ -41,11 +39,7 @@ def abouts() -> Mapping[str, About]:
         >>> abouts()["attentiveness"].title
         'Attentiveness'
     """
-    return {name: _about(entry, paper_of(name)) for name, entry in texts("evaluations").items()}
-
-
-def _about(entry: Mapping[str, Any], paper: str) -> About:
-    return About(**{**entry, "families": tuple(entry["families"]), "paper": paper})
+    return {name: About(**entry, paper=paper_of(name)) for name, entry in texts("evaluations").items()}
 
 
 def about_of(run: Run, evaluation: str) -> About:
@@ -54,15 +48,15 @@ def about_of(run: Run, evaluation: str) -> About:
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
-        return _about(texts("null_control"), "")
-    own = texts("perturbation") if run.contexts[evaluation].own.get("perturbation") else {}
-    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,), **own)
+        return About(**texts("null_control"))
+    entry = texts("perturbation") if run.contexts[evaluation].own.get("perturbation") else {"says": {}}
+    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,), **entry)
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
     """Return the name of the evaluation whose section of a page shows a number of a run; "" for none."""
     families = {key: abouts()[key].families if key in abouts() else (key,) for key in in_order(run)}
-    evaluations = [evaluation for evaluation in families if name.family in families[evaluation]]
+    evaluations = [key for key in families if name.family in families[key]]
     if name.family == "transitions" and name.data != run.data and "evidence" in evaluations:
         return "evidence"  # transitions by relevance have another name of the data set
     return next(iter(evaluations), "")
@@ -70,6 +64,5 @@ def evaluation_of(run: Run, name: MetricName) -> str:
 
 def in_order(run: Run) -> list[str]:
     """Names of the evaluations of a run, in the order in which a page shows them; plugins are last."""
-    known = dict.fromkeys(["attentiveness", *abouts()])
-    names = run.results["rows"]
-    return [*(name for name in known if name in names), *sorted(name for name in names if name not in known)]
+    order = dict.fromkeys(["attentiveness", *abouts(), *sorted(run.results["rows"])])
+    return [name for name in order if name in run.results["rows"]]

@@ -13,6 +13,7 @@ from heedful.metrics.attributions.attribution import Attribution
 
 MOST = 10  # examples on a page
 LEGEND = 3  # steps of the legend on each side of 0
+Explanation = Mapping[tuple[str, str], Attribution]  # of one example, by method and variant; "": the original example
 
 
 class Word(NamedTuple):
@@ -41,9 +42,7 @@ class Explained(NamedTuple):
 
 
 def explained(attributions: Iterable[Attribution], most: int = MOST) -> list[Explained]:
-    """Group attributions by example, up to ``most`` examples. If some examples were also explained after a change, only
-    these are returned.
-    """
+    """Group attributions by example, up to ``most`` examples: those explained before and after a change, if any."""
     by_uid: dict[str, dict[tuple[str, str], Attribution]] = {}
     for attribution in attributions:
         by_uid.setdefault(attribution.uid, {})[attribution.method, attribution.variant] = attribution
@@ -51,31 +50,29 @@ def explained(attributions: Iterable[Attribution], most: int = MOST) -> list[Exp
     return [_explained(by_uid[uid]) for uid in (changed or list(by_uid))[:most]]
 
 
-def _explained(explanation: Mapping[tuple[str, str], Attribution]) -> Explained:
-    """Convert the attributions of one example, by method and variant; "" is the variant of the original example."""
+def _explained(explanation: Explanation) -> Explained:
     phi = np.concatenate([np.concatenate([*a.phi.values(), a.separator_phi]) for a in explanation.values()])
     scale = float(np.abs(phi[np.isfinite(phi)]).max(initial=0.0))
     steps = [scale * k / LEGEND for k in range(-LEGEND, LEGEND + 1)]
     legend = [word(f"{step:+.2f}" if step else "0", step, math.nan, scale)._replace(title="") for step in steps]
     first = next(iter(explanation.values()))
     variants = sorted({variant for _, variant in explanation})
-    rows = [
-        [_cell(explanation.get((method, variant)), explanation.get((method, "")), scale) for variant in variants]
-        for method in dict.fromkeys(method for method, _ in explanation)
-    ]
+    methods = dict.fromkeys(method for method, _ in explanation)
+    rows = [[_cell(explanation, method, variant, scale) for variant in variants] for method in methods]
     return Explained(f"{first.uid}, gold {'none' if first.gold is None else first.gold}, y {first.y}", legend, rows)
 
 
-def _cell(attribution: Attribution | None, base: Attribution | None, scale: float) -> Cell | None:
+def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> Cell | None:
+    attribution, base = explanation.get((method, variant)), explanation.get((method, ""))
     if attribution is None:
         return None
     parts = []
-    separators = zip(attribution.separators, attribution.separator_phi.tolist(), strict=True)
-    for (part, texts), (separator, separator_phi) in zip(attribution.words.items(), separators, strict=True):
+    for k, (part, texts) in enumerate(attribution.words.items()):
         is_changed = base is not None and list(base.words[part]) != list(texts)
         phi, errors = attribution.phi[part].tolist(), attribution.errors[part].tolist()
-        words = [word(text, *each, scale) for text, *each in zip(texts, phi, errors, strict=True)]
-        words.append(word(separator or "(no separator)", separator_phi, math.nan, scale, "s"))
+        words = [word(*columns, scale) for columns in zip(texts, phi, errors, strict=True)]
+        separator = attribution.separators[k] or "(no separator)"
+        words.append(word(separator, float(attribution.separator_phi[k]), math.nan, scale, "s"))
         parts.append((f"{part}{', swapped in' if is_changed else ''} ({sum(phi):+z.3f})", is_changed, words))
     return Cell(f"{attribution.method}, {attribution.variant or 'as it is'}", numbers(attribution), parts)
 

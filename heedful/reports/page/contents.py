@@ -36,12 +36,12 @@ def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is
     """Return the contents of some parts of an example before and after a change; ``changed`` may be unknown (None)."""
     entries = []
     for name in parts:
-        before = base.parts[name]
-        after = before if changed is None else changed.parts.get(name)
-        sides = content_of(before), None
-        if before != after:
-            sides = compared(sides[0], None if after is None else content_of(after))
-        entries.append({"name": name, "changed": before != after, "before": sides[0], "after": sides[1]})
+        part = base.parts[name]
+        changed_part = part if changed is None else changed.parts.get(name)
+        before, after = content_of(part), None
+        if part != changed_part:
+            before, after = compared(before, None if changed_part is None else content_of(changed_part))
+        entries.append({"name": name, "changed": part != changed_part, "before": before, "after": after})
     return Contents(entries, UNKNOWN_AFTER if is_changed and changed is None else "")
 
 
@@ -63,12 +63,8 @@ def plain_text(content: Any) -> str:
         'Title: Ada; Born: 1815'
     """
     if isinstance(content, dict):
-        rows = content.get("rows", ())
-        return (
-            content["file"]
-            if "file" in content
-            else "; ".join([f"Title: {content['title']}", *(f"{key}: {value}" for key, value, _ in rows)])
-        )
+        rows = (f"{key}: {value}" for key, value, _ in content.get("rows", ()))
+        return content["file"] if "file" in content else "; ".join([f"Title: {content['title']}", *rows])
     return content if isinstance(content, str) else "".join(text for text, _ in content or ())
 
 
@@ -91,19 +87,14 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
         >>> marked("It rains.", "Nobody sings here") is None
         True
     """
-    words = TOKEN.findall(before), TOKEN.findall(after)
-    is_long = max(map(len, words)) > COMPARED
-    steps = SequenceMatcher(None, *words, autojunk=is_long).get_opcodes()
-    pieces = [(words[0][i:j], words[1][k:stop]) for _, i, j, k, stop in steps]
-    shared = sum(not word.isspace() for first, second in pieces if first == second for word in first)
-    if 2 * shared < ALIKE * sum(not word.isspace() for side in words for word in side):
+    words, words2 = TOKEN.findall(before), TOKEN.findall(after)
+    is_long = max(len(words), len(words2)) > COMPARED
+    steps = SequenceMatcher(None, words, words2, autojunk=is_long).get_opcodes()
+    common = sum(not word.isspace() for tag, i, j, _, _ in steps if tag == "equal" for word in words[i:j])
+    if 2 * common < ALIKE * sum(not word.isspace() for word in (*words, *words2)):
         return None
-    sides: tuple[Segments, Segments] = ([], [])
-    for pair in pieces:
-        for side, piece in zip(sides, pair, strict=True):
-            if piece:
-                side.append(["".join(piece), pair[0] != pair[1]])
-    return sides
+    segments = [["".join(words[i:j]), tag != "equal"] for tag, i, j, _, _ in steps if i < j]
+    return segments, [["".join(words2[i:j]), tag != "equal"] for tag, _, _, i, j in steps if i < j]
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:

@@ -17,7 +17,8 @@ FILE = "examples.json"
 LARGEST, FOR_SHEETS = 2_200_000, 1_500_000  # bytes of examples.json for pages, and for sheets
 BATCH = 40  # examples per call of a provider
 NO_ANSWER = "(no answer)"
-OUTCOMES = {1.0: "as expected", 0.0: "not as expected"}  # by verdict
+OUTCOMES = {1.0: ", as expected", 0.0: ", not as expected", None: ""}  # of a change, by verdict
+BASE_OUTCOMES = {1.0: "right", 0.0: "wrong", None: "as it is"}
 KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
@@ -49,13 +50,13 @@ def read_examples(run: Run) -> Callable[[Mapping[str, Any]], Contents]:
     path = Path(run.folder) / FILE
     content = read_json(path) if path.is_file() else {}
     is_of_run = content.get("rows") == run.results["rows"]
-    known = {json.dumps(key): Contents(*rest) for key, *rest in (content["examples"] if is_of_run else ())}
-    return lambda entry: known.get(key_of(entry), Contents([], UNKNOWN))
+    contents = {json.dumps(key): Contents(*fields) for key, *fields in (content["examples"] if is_of_run else ())}
+    return lambda entry: contents.get(key_of(entry), Contents([], UNKNOWN))
 
 
 def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list[tuple[int, str]]:
-    """Render sampled rows as cards with ``html``, up to ``room`` bytes, as pairs of a rank and HTML. Low ranks come
-    first on the page: changed examples, and among them unexpected predictions.
+    """Render sampled rows as cards, up to ``room`` bytes, and return pairs of a rank and HTML. Low ranks come first on
+    the page: changed examples, and among them unexpected predictions. ``html`` renders the template of a card.
     """
     contents = read_examples(run)
     ranked: list[tuple[int, str]] = []
@@ -65,12 +66,12 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
         room -= len(card.encode("utf-8", "backslashreplace"))
         if room < 0:
             break
-        ranked.append((3 * (example["y2"] is None) + (True, None, False).index(example["finding"]), card))
+        ranked.append((3 * (example["y2"] is None) + {0.0: 0, 1.0: 2}.get(entry["verdict"], 1), card))
     return ranked
 
 
 def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values by which readers filter the cards, by facet."""
+    """Return the values for the filters of a card, by facet."""
     facets = {
         "run": [run.label],
         "evaluation": [example["evaluation"].replace("_", " ")],
@@ -89,12 +90,7 @@ def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> d
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
     gold = entry["gold" if is_base else "gold2"]
-    verdict = entry["verdict"]
-    if is_base:
-        outcome = "as it is" if verdict is None else {1.0: "right", 0.0: "wrong"}.get(verdict, "partly right")
-    else:
-        kept = "prediction changed" if entry["changed"] else "prediction kept"
-        outcome = ", ".join(filter(None, [kept, OUTCOMES.get(verdict)]))
+    outcome = f"prediction {'changed' if entry['changed'] else 'kept'}{OUTCOMES.get(entry['verdict'], '')}"
     return {
         **entry,
         **contents._asdict(),
@@ -104,8 +100,7 @@ def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> d
         "gold": None if gold is None else kind.display_gold(gold),
         "y": entry["y"] or NO_ANSWER,
         "y2": None if is_base else entry["y2"] or NO_ANSWER,
-        "outcome": outcome,
-        "finding": {0.0: True, 1.0: False}.get(verdict),
+        "outcome": BASE_OUTCOMES.get(entry["verdict"], "partly right") if is_base else outcome,
         "moved": None if entry["moved"] is None else round(entry["moved"], 4),
     }
 

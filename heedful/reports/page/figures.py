@@ -30,7 +30,7 @@ INKS = {  # colours of matplotlib, and the colours of the light or dark theme th
 INK = re.compile("|".join(INKS), re.IGNORECASE)
 
 
-class Shown(NamedTuple):
+class Drawing(NamedTuple):
     """A figure of an HTML page, or a sentence that replaces it."""
 
     title: str
@@ -41,10 +41,8 @@ class Shown(NamedTuple):
     is_folded: bool = False
 
 
-def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
-    """Yield the figures in the section of a page about an evaluation; all but the first figure of each kind are folded.
-    ``name`` is the prefix of HTML ids.
-    """
+def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Drawing]:
+    """Yield the figures about an evaluation, the first per kind unfolded; ``name`` is the prefix of HTML ids."""
     for key, kind in FIGURES.items():
         if kind.evaluation == evaluation:
             for k, entry in enumerate(kind.draw([run])):
@@ -52,21 +50,20 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
     first, *_ = sections = in_order(run)
     for entry in FIGURES[EPOCHS].draw([run]):  # the first section shows curves that belong to no section
         if (entry.name if entry.name in sections else first) == evaluation:
-            (epoch, curves), *more = read_epochs(Path(run.folder))[entry.name]
-            if more:
+            (epoch, curves), *later_points = read_epochs(Path(run.folder))[entry.name]
+            if later_points:
                 yield inline(entry.figure, f"{name}-{EPOCHS}-{entry.name}", entry.title)
             else:
                 values = (f"{curve} {quoted(m.as_dict())}" for curve, m in curves.items() if m.value is not None)
-                yield Shown(f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}.")
+                yield Drawing(f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}.")
 
 
-def inline(figure: "Figure", name: str, title: str) -> Shown:
-    """Convert a figure to SVG for a page. Texts become paths, which look the same on every machine; black, white and
-    the most frequent colours follow the theme of the page. ``name`` is the prefix of HTML ids.
-    """
+def inline(figure: "Figure", name: str, title: str) -> Drawing:
+    """Convert a figure to SVG whose frequent colours follow the theme; ``name`` is the prefix of HTML ids."""
     from matplotlib import rc_context
 
     file = io.StringIO()
+    # Texts become paths, which look the same on every machine
     with rc_context({"svg.fonttype": "path", "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a box replaces a character that the font lacks
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -75,4 +72,4 @@ def inline(figure: "Figure", name: str, title: str) -> Shown:
     body = re.sub(r"<metadata>.*?</metadata>", "", IDS.sub(rf"\g<1>{name}-", body), flags=re.DOTALL)
     body = INK.sub(lambda match: INKS[match[0].lower()], body)
     (box,) = re.findall(r'viewBox="(.*?)"', opening)
-    return Shown(title, name, body, box, round(float(box.split()[2]) * 4 / 3))  # points to pixels
+    return Drawing(title, name, body, box, round(float(box.split()[2]) * 4 / 3))  # points to pixels

@@ -17,7 +17,7 @@ from heedful.reports.runs import PLAIN, Run
 
 # Absolute paths, and paths that begin with "~" or ".."
 PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")
-SCRIPTS = ("train.py", "evaluate.py")
+REPEATABLE = re.compile(r"(python (train|evaluate)\.py|heedful (train|evaluate))(?!\S)")  # commands with a --config
 HIDDEN = {"partners_real"}  # counts that a page omits
 QUOTES = ("no_answers", "one_text", DEFAULT_UNSEEN)  # counts that quote answers of the model
 
@@ -58,13 +58,11 @@ def summary(run: Run) -> str:
 
 def origin_of(run: Run) -> dict[str, Any]:
     """Return how the results of a run were produced: two command lines ("" for unknown), and pairs of name and text."""
-    start, *_ = words = [str(word) for word in run.about.get("command", [])] or [""]
-    program = f"python {start}" if start.endswith(".py") else start
-    command = " ".join([program, *(shlex.quote(without_places(word)) for word in words[1:])]).strip()
-    repeated = [program] if start in SCRIPTS else words[:2]
-    can_repeat = start in SCRIPTS or (start == "heedful" and words[1:2] in (["train"], ["evaluate"]))
-    has_config = (Path(run.folder) / CONFIG).is_file()
-    again = f"{' '.join(repeated)} --config {CONFIG}" if can_repeat and has_config else ""
+    program, *words = [str(word) for word in run.about.get("command", [])] or [""]
+    program = f"python {program}" if program.endswith(".py") else program
+    command = " ".join([program, *(shlex.quote(without_places(word)) for word in words)])
+    match = REPEATABLE.match(command) if (Path(run.folder) / CONFIG).is_file() else None
+    again = f"{match[0]} --config {CONFIG}" if match else ""
     facts = [(name, without_places(text)) for name, text in _facts(run)]
     counts = list(_counts(run.results["counts"], ""))
     return {"command": command, "again": again, "facts": facts, "counts": counts}
@@ -94,9 +92,13 @@ def _settings(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the settings of data and model in config.yaml as pairs (name, text); empty settings are left out."""
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
-        settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None
-        given = {name: str(value) for name, value in (settings or {}).items() if value not in (None, [], {})}
-        words = [f"{name}: {textwrap.shorten(text, 120, placeholder=' …')}" for name, text in given.items()]
+        content = saved.get(kind)
+        settings = (content.get("init_args") if isinstance(content, Mapping) else None) or {}
+        words = [
+            f"{name}: {textwrap.shorten(str(value), 120, placeholder=' …')}"
+            for name, value in settings.items()
+            if value not in (None, [], {})
+        ]
         if words:
             yield f"settings of the {kind}", "; ".join(words)
 

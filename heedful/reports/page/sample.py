@@ -66,7 +66,7 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 
 
 def swaps_to_judge(rows: pa.Table, context: Context, most: int = TO_JUDGE) -> list[dict[str, Any]]:
-    """Draw the swaps that people judge on a sheet from rows of attentiveness, as dictionaries like those of a Sample.
+    """Draw the swaps that people judge on a sheet from rows of attentiveness, as dictionaries like rows of a Sample.
 
     These are first swaps of examples whose prediction counts, in the order of a hash of seed and uid: the draw does not
     depend on the predictions for swapped inputs. Swapped parts take turns.
@@ -88,7 +88,7 @@ def _candidates(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def _stratum_order(rows: pa.Table, changed: np.ndarray, verdict: np.ndarray, seed: int) -> list[np.ndarray]:
-    """Return the position of each row in its stratum, int64 [rows], and the hash that decides it, uint64 [rows]."""
+    """Return positions of rows in their strata, int64 [rows], and the hashes that decide them, uint64 [rows]."""
     import pandas
 
     uid, uids = codes(rows, "uid")

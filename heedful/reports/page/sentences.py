@@ -7,17 +7,14 @@ from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, percent
 from heedful.reports.figures.partial_inputs import partial_of
 from heedful.reports.page.about import About, about_of, evaluation_of, in_order
-from heedful.reports.page.numbers import Entry, quoted
-from heedful.reports.page.overview import QUALITIES
+from heedful.reports.page.numbers import QUALITIES, Entry, quoted
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, Run
 
 SPANS = "answers"  # evaluation of answers in a text
 
 
 def sentences_of(run: Run, runs: Sequence[Run] = ()) -> dict[str, str]:
-    """Return a sentence about each main number of a run by name of the metric, attentiveness first. ``runs`` may have
-    the partial-input model with which the sentence about attentiveness compares.
-    """
+    """Return a sentence on each main number of a run by name of the metric; ``runs`` may have a partial-input model."""
     sentences = {}
     for evaluation in in_order(run):
         about = about_of(run, evaluation)
@@ -100,8 +97,8 @@ def least_used(run: Run) -> str:
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
         return ""
-    least, *more = sorted(parts, key=lambda part: parts[part]["value"])
-    if parts[least]["ci95"][1] >= min(parts[part]["ci95"][0] for part in more):
+    least, *parts_above = sorted(parts, key=lambda part: parts[part]["value"])
+    if parts[least]["ci95"][1] >= min(parts[part]["ci95"][0] for part in parts_above):
         return "No part is clearly used less than the others: the intervals overlap."
     return f"Of the parts of its input, the model uses the {least} least."
 

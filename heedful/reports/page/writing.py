@@ -22,10 +22,8 @@ from heedful.reports.page.about import about_of, in_order
 from heedful.reports.page.attributions import explained
 from heedful.reports.page.examples import cards
 from heedful.reports.page.figures import figures_of
-from heedful.reports.page.moves import moves_of
-from heedful.reports.page.numbers import numbers_of
+from heedful.reports.page.numbers import Axis, differences_of, moves_of, numbers_of, overview
 from heedful.reports.page.origin import name_of, origin_of, summary, without_model_texts, without_places
-from heedful.reports.page.overview import differences_of, overview
 from heedful.reports.page.sample import sampled
 from heedful.reports.page.sentences import cautions_of, least_used, sentences_of
 from heedful.reports.runs import Run, read_runs, short_names
@@ -98,6 +96,7 @@ def _variables(runs: Sequence[Run]) -> dict[str, Any]:
         "script_hash": base64.b64encode(hashlib.sha256(sources["js"].encode()).digest()).decode(),
         "heading": f"{runs[0].label if len(runs) == 1 else f'{len(runs)} runs'} on {sets}",
         "overview": overview(runs),
+        "percent_axis": Axis(),
         "differences": differences_of(runs) if len(runs) > 1 else None,
         "details": details,
         "cautions": cautions,

@@ -141,7 +141,7 @@ def test_every_interval_is_on_its_axis(spans, is_share):
     assert axis.low < axis.high
     assert not is_share or (axis.low >= 0 and axis.high <= 100)
     for span in spans:
-        value, low, high, _ = axis.bar(span)
+        value, low, high = map(axis.place, span)
         assert 0 <= low <= value <= high <= 100
     widths = [high - low for _, low, high in spans]
     assert len(spans) > 1 or widths[0] < 1e-6 or 100 * widths[0] / (axis.high - axis.low) > VISIBLE * 0.9
