@@ -12,9 +12,10 @@ from torch import Tensor
 from heedful.lightning_modules.callbacks_of_lightning import build_early, model_to_save
 from heedful.lightning_modules.heads import NamedHead
 from heedful.lightning_modules.learned import Fit, Learned, TrainedOn
+from heedful.lightning_modules.memory import predict_within_memory
 from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.predictor import MOST_UNKNOWN, Capabilities, Predictor
+from heedful.lightning_modules.predictor import MOST_UNKNOWN, Batch, Capabilities, Predictor
 from heedful.records import ModelError, RunError, SettingError, Task, generator, listing
 
 LONGEST = 300  # characters of a message of torch
@@ -207,6 +208,10 @@ class Classifier(Predictor, pl.LightningModule):
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predict(batch)
+
+    def predict(self, batch: Batch) -> Outputs | None:
+        """Return the predictions for a batch, as :meth:`Predictor.predict`; one that memory cannot hold is halved."""
+        return predict_within_memory(self, super().predict, batch)
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
         """Return the probabilities of the labels for a batch, without generating an answer; None for an empty batch."""

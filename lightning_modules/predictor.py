@@ -138,6 +138,10 @@ class Predictor(RecordsArguments):
         """Return a view of examples that computes what the model reads, such as token counts, on first use."""
         return self.processor.encode(examples)
 
+    def tokens_that_fill(self, device: Any) -> int | None:
+        """Return how many tokens of a batch fill a GPU, a torch.device; None for batches of few examples."""
+        return None
+
     def start(self, examples: Composed, processes: Any) -> None:
         """Begin an evaluation: reset the counts of answers. Called on every rank (process), before the first batch.
 
@@ -194,17 +198,22 @@ class Predictor(RecordsArguments):
     def count(self, kind: str, texts: Iterable[str]) -> None:
         """Count the beginnings of texts in :attr:`counted`, whose counts the engine sums over all processes.
 
-        The kind is "no_answers" for generated texts without an answer, or "models" for names of models that answered.
+        The kind is "no_answers" for generated texts without an answer, "models" for names of models that answered, or
+        "halved" for sizes of batches that were predicted in halves.
         """
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return entries of results.json: here ``no_answers``, up to 3 lists [text, count], the largest count first.
+        """Return entries of results.json: ``no_answers``, up to 3 lists [text, count], the largest count first; and
+        ``halved_batches``, the number of batches that memory could not hold.
 
         ``counted`` is :attr:`counted`, summed over all processes. The dictionary is empty if nothing was counted.
         """
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
-        return {"no_answers": sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]} if texts else {}
+        counts = {"no_answers": sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]} if texts else {}
+        if halved := sum(n for (kind, _), n in counted.items() if kind == "halved"):
+            counts["halved_batches"] = halved
+        return counts
 
     # refusals
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +79,7 @@ class EvaluationCallback(Callback):
         self._is_planned = plans is not None
         self._predicted: Collector | None = None
         self._pace: Pace | None = None
+        self._warm_up: Thread | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         data = _require_data(trainer)
@@ -94,10 +96,12 @@ class EvaluationCallback(Callback):
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         stop_if_requested(trainer)
         data = trainer.datamodule
-        self._predicted = Collector(data.task)
+        self._predicted = Collector(data.task, trainer.strategy.root_device)
         predictor = predictor_of(pl_module)
         predictor.start(Composed(data.pool, data.predicted), Processes.of(trainer))
         ranks = predictor.capabilities.predicting_ranks(trainer.world_size)
+        if trainer.strategy.root_device.type != "cpu":
+            self._warm_up = self.plans.warm_up(data.seed)
         self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // ranks))
 
     def on_validation_batch_end(
@@ -124,6 +128,8 @@ class EvaluationCallback(Callback):
             send_error(exception)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self._warm_up is not None:
+            self._warm_up.join()
         if trainer.sanity_checking:
             return
         processes = Processes.of(trainer)

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from heedful.callbacks.engine.inquiry import Inquiry
@@ -212,6 +214,22 @@ class Plans:
         for planned in self.planned.values():
             if planned.plan.inquiry is not None:
                 planned.plan.inquiry.require(predictor.processor, planned.plan.pool)
+
+    def warm_up(self, seed: int) -> Thread:
+        """Start a thread that computes what changes derive from the examples, such as the possible partners of a swap.
+
+        While the thread runs, only an accelerator is kept busy, by the base examples; join the thread before changes.
+        """
+
+        def derive() -> None:
+            for plan in (planned.plan for planned in self.planned.values()):
+                _ = plan.pool.fingerprint
+                for intervention in plan.interventions:
+                    intervention.changes(plan.pool, np.zeros(0, dtype=np.int64), seed)
+
+        thread = Thread(target=derive, name="warm-up")
+        thread.start()
+        return thread
 
     @property
     def curves(self) -> list[MetricName]:

@@ -1,8 +1,7 @@
 """Change the examples of one pool, predict the changed examples, and build rows."""
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import chain, pairwise, starmap
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.callbacks.engine.blocks import Block, blocks, select_examples, with_verdicts
-from heedful.callbacks.engine.predictions import BatchPredictor, Pace, Predictions, join, require_finite
+from heedful.callbacks.engine.predictions import BatchPredictor, Collector, Pace, Predictions, join, require_finite
 from heedful.datamodules.base.ahead import ahead
 from heedful.datamodules.base.batches import evaluation_batches
 from heedful.datamodules.base.pairs import Pairs
@@ -82,12 +81,9 @@ class Experiment:
         changed = blocks(self.pool, self.base.positions, plan, masks, self.seed)
         with ThreadPoolExecutor(1) as writer:  # makes the rows of a block while the next block is predicted
             pending = writer.submit(lambda: spools.update({name: Spool(schema) for name in plans if is_first()}))
-            for block in changed if self.batches.is_on_cpu else ahead(changed, depth=1):
-                encoded = self.predictor.encode(examples := block.examples)
-                if self._fingerprints is not None and encoded.fingerprints is not None:
-                    block.compare(self._fingerprints, encoded.fingerprints, examples.repeated)
+            for block, collector in self._launched(changed):
                 identical += np.bincount(block.interventions[block.is_copied], minlength=len(plan))
-                predicted = self._predict_changed(plan, block, encoded)
+                predicted = self._fetch(plan, block, collector)
                 by_first(pending.result)  # raises an error of the writer on all ranks
                 pending = writer.submit(write, block, predicted)
                 pace.advance(len(block.positions))
@@ -114,19 +110,38 @@ class Experiment:
         """Hash of the model's input for each unchanged example: uint64 [pool]; None if inputs are unknown."""
         return self.predictor.encode(self.pool).fingerprints
 
-    def _predict_changed(self, plan: Sequence[Intervention], block: Block, encoded: Encoded) -> list[Predictions]:
-        """Predict the changed examples of a block; return the predictions per intervention on rank 0, else nothing.
+    def _prepare(self, block: Block) -> tuple[Block, Encoded, list[np.ndarray]]:
+        """Encode a block, compare the inputs of the model, and return it with the batches to predict."""
+        encoded = self.predictor.encode(examples := block.examples)
+        if self._fingerprints is not None and encoded.fingerprints is not None:
+            block.compare(self._fingerprints, encoded.fingerprints, examples.repeated)
+        predicted = np.flatnonzero(~block.is_copied)
+        columns = encoded.lengths[predicted], encoded.order[predicted], np.arange(len(predicted))
+        batches = evaluation_batches(*columns, self.batches.size, is_shifted=True)  # for the null control
+        return block, encoded, [predicted[batch] for batch in batches]
+
+    def _launched(self, changed: Iterable[Block]) -> Iterator[tuple[Block, Collector]]:
+        """Predict the changed examples of blocks, and yield each block with its outputs.
+
+        An accelerator never waits for the host: a thread prepares the next block, and the batches of the next block are
+        launched before the outputs of a block are fetched.
+        """
+        prepared = map(self._prepare, changed)
+        waiting: deque[tuple[Block, Collector]] = deque()
+        for block, encoded, batches in prepared if self.batches.is_on_cpu else ahead(prepared, depth=1):
+            waiting.append((block, self.batches.launch(encoded.batches, batches, "Changed examples")))
+            if self.batches.is_on_cpu or len(waiting) > 1:
+                yield waiting.popleft()
+        yield from waiting
+
+    def _fetch(self, plan: Sequence[Intervention], block: Block, collector: Collector) -> list[Predictions]:
+        """Return the predictions of a block per intervention on rank 0, else nothing.
 
         Raises:
             Stopped: A rank received SIGTERM; raised on every rank.
             HeedfulError: The outputs of the model are not finite; raised on every rank.
         """
-        predicted = np.flatnonzero(~block.is_copied)
-        # half a first batch shifts all other batches, so that repeated examples (null control) get other batch mates
-        first = max(1, min(math.ceil(self.batches.batch_size / 2), len(predicted) // 2))
-        order = encoded.order[predicted]
-        batches = evaluation_batches(order, np.arange(len(predicted)), self.batches.batch_size, first)
-        mine = self.batches.predict(encoded.batches, [predicted[batch] for batch in batches], "Changed examples")
+        mine = collector.predictions()
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
         counts = sum(gather_patiently(broken))
         for k, intervention in enumerate(plan):

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from heedful.callbacks.engine.blocks import blocks, select_examples
 from heedful.callbacks.engine.evaluation import Plans
+from heedful.datamodules.base.batches import EXAMPLES
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention
@@ -32,7 +33,7 @@ def _possible_inputs(data: Pairs, plans: Plans, limit: int | float | None) -> It
     for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():
         positions = np.arange(len(pool))
         if pool is data.pool:
-            positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
+            positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size or EXAMPLES, data.seed)
         yield Composed(pool, positions), np.full(len(positions), BASE)
         answers = [pa.repeat(pa.scalar(label), len(positions)) for label in labels]
         interventions: list[Intervention] = []

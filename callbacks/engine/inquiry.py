@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from heedful.callbacks.engine.experiment import Experiment
 from heedful.callbacks.engine.predictions import Predictions, require_finite
+from heedful.datamodules.base.batches import EXAMPLES
 from heedful.datamodules.base.processes import gather_patiently, is_first
 from heedful.lightning_modules.outputs import Scale
 from heedful.lightning_modules.processors.processor import Processor
@@ -85,7 +86,7 @@ class Ask:
         batches, processes = self._experiment.batches, self._experiment.processes
         width = int(words.features.max(initial=0))
         nothing = np.zeros((len(examples), width), dtype=bool)
-        most = min(batches.batch_size, AT_ONCE) if batches.is_on_cpu else batches.batch_size
+        most = min(batches.size.examples, AT_ONCE if batches.is_on_cpu else EXAMPLES)
         together = batches.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
 
         def make(positions: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from heedful.callbacks.engine.experiment import Experiment, Rows, joined
 from heedful.callbacks.engine.inquiry import inquire
 from heedful.callbacks.engine.predictions import BatchPredictor, Predictions, gather_predictions
 from heedful.callbacks.engine.processes import Processes
-from heedful.datamodules.base.batches import base_batches
+from heedful.datamodules.base.batches import EXAMPLES, BatchSize, base_batches
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first, gather, require_alike
 from heedful.datamodules.base.splits import limited
@@ -93,17 +93,23 @@ def measure(
     Raises:
         HeedfulError: The model fails, its outputs are not finite, or two numbers have the same name.
     """
-    batches = BatchPredictor(predictor, processes, data.task, data.eval_batch_size)
+    size = BatchSize.of(data, predictor, processes.device)
+    batches = BatchPredictor(predictor, processes, data.task, size)
     if base is None:
         encoded = predictor.encode(Composed.whole(data.pool))
-        positions, _ = limited(data.pool, limit, data.eval_batch_size, data.seed)
+        positions, _ = limited(data.pool, limit, data.eval_batch_size or EXAMPLES, data.seed)
         predictor.require_known(encoded.statistics, f"the examples of {data.name}")
         data.announce_evaluation(positions, encoded.statistics)
         predictor.start(Composed(data.pool, positions), processes)
+        warm_up = None if batches.is_on_cpu else plans.warm_up(data.seed)
         base = batches.pool(data.pool, encoded, positions)
+        if warm_up is not None:
+            warm_up.join()
     run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note, **about}
     if predictor.prompt is not None:
         run["identity"] = {**run.get("identity", {}), "prompt": predictor.prompt.as_dict()}
+    if size.tokens is not None:  # without, batches are as on every CPU
+        run["batches"] = size._asdict()
     run["counts"] = _counts(data, base, predictor)
     rows: dict[str, Evaluated] = {}
     for pool in {id(p.plan.pool): p.plan.pool for p in plans.planned.values()}.values():
@@ -228,7 +234,7 @@ def _with_padding_test(planned: Sequence[Planned], batches: BatchPredictor, base
 def _differing_alone(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions) -> int:
     """Return how many of the examples with most padding get another answer or other probabilities in a batch of one."""
     padding = np.zeros(len(pool), dtype=np.int64)
-    for batch in base_batches(pool, encoded.order, base.positions, batches.batch_size):
+    for batch in base_batches(pool, encoded, base.positions, batches.size):
         padding[batch] = encoded.lengths[batch].max() - encoded.lengths[batch]
     by_padding = pool.uid_order[np.argsort(-padding[pool.uid_order], kind="stable")]
     padded = by_padding[padding[by_padding] > 0][:MOST_ALONE]

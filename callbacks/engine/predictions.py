@@ -1,9 +1,11 @@
 """Predict batches on all ranks; store the answers and the probabilities of many examples as arrays."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,13 @@ from rich.progress import track
 
 from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.batches import base_batches, batches_of_rank, snug_batches
+from heedful.datamodules.base.batches import (
+    BatchSize,
+    base_batches,
+    batches_of_rank,
+    evaluation_batches,
+    snug_batches,
+)
 from heedful.datamodules.base.processes import gather_patiently, send_error
 from heedful.lightning_modules.outputs import NOT_FINITE, Outputs
 from heedful.lightning_modules.predictor import Predictor
@@ -25,6 +33,7 @@ from heedful.stopping import requested
 MOST = 16_384  # predictions that stay on the device before they are copied to the host
 PADDING = 64  # tokens that a CPU processes in the time of starting a batch; other devices prefer full batches
 EVERY = 60.0  # seconds between two lines of progress in a log file
+CPU = SimpleNamespace(type="cpu")
 InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches of positions to model inputs
 
 
@@ -128,13 +137,18 @@ def require_finite(broken: int, n: int, display_name: str) -> None:
 
 
 class Collector:
-    """Collects the outputs of batches as :class:`Predictions`; one copy moves many batches from device to host."""
+    """Collects the outputs of batches as :class:`Predictions`; one copy moves many batches from device to host.
 
-    def __init__(self, task: Task) -> None:
+    The host waits for a copy in :meth:`predictions` only, so that it can launch further batches before.
+    """
+
+    def __init__(self, task: Task, device: Any = CPU) -> None:
         self._labels = pa.array((*task.labels, NO_LABEL) if task.kind.has_labels else (), pa.string())
+        self._device = device
         self._held: list[tuple[np.ndarray, Outputs]] = []
         self._size = 0  # predictions in ``_held``
-        self._copied: list[Predictions] = []
+        self._copied: list[tuple[list[np.ndarray], dict[str, Any]]] = []  # positions, and outputs on the host
+        self._event: Any = None  # after the last copy
 
     def add(self, positions: np.ndarray, outputs: Outputs | None) -> None:
         """Add the outputs of a batch, None if it is empty; raise ModelError unless there is one for each position."""
@@ -149,40 +163,52 @@ class Collector:
             self._held.append((positions, outputs))
             self._size += count
             if self._size >= MOST:
-                self._copy()
+                self.copy()
 
-    def _copy(self) -> None:
+    def copy(self) -> None:
+        """Start to copy the outputs of the batches to the host."""
         columns = zip(Outputs._fields, zip(*(outputs for _, outputs in self._held), strict=True), strict=False)
-        held = {name: column for name, column in columns if column[0] is not None}
-        probs = _on_host(held["probs"]).astype(np.float32, copy=False) if "probs" in held else None
-        names = self._labels
-        if "answers" not in held:
-            codes = np.zeros(0) if probs is None else probs.argmax(axis=1)
-        elif hasattr(held["answers"][0], "dtype"):
-            codes = _on_host(held["answers"])  # negative numbers mean that the answer is no label, or not finite
-            codes = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(names) - 1, codes))
-        else:
-            texts = pa.array(list(chain(*held["answers"])), pa.string()).dictionary_encode()
-            codes, names = texts.indices.fill_null(-1).to_numpy(), texts.dictionary
-        positions = np.concatenate([np.zeros(0, dtype=np.int64), *(positions for positions, _ in self._held)])
-        scores = _on_host(held["scores"]).astype(np.float64) if "scores" in held else None
-        self._copied.append(Predictions(positions, codes.astype(np.int32), names, probs, scores))
+        held = {name: _to_host(column) for name, column in columns if column[0] is not None}
+        self._copied.append(([positions for positions, _ in self._held], held))
         self._held, self._size = [], 0
+        if self._device.type != "cpu":
+            self._event = sys.modules["torch"].Event(self._device)
+            self._event.record()
 
     def predictions(self) -> Predictions:
         """Return all predictions, in the order of the calls of :meth:`add`."""
-        self._copy()
-        return concatenate(self._copied)
+        if self._held or not self._copied:
+            self.copy()
+        self._event is None or self._event.synchronize()
+        return concatenate([self._decoded(*copied) for copied in self._copied])
+
+    def _decoded(self, positions: list[np.ndarray], held: dict[str, Any]) -> Predictions:
+        probs = np.asarray(held["probs"]).astype(np.float32, copy=False) if "probs" in held else None
+        names = self._labels
+        if "answers" not in held:
+            codes = np.zeros(0) if probs is None else probs.argmax(axis=1)
+        elif hasattr(held["answers"], "dtype"):
+            codes = np.asarray(held["answers"])  # negative numbers mean that the answer is no label, or not finite
+            codes = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(names) - 1, codes))
+        else:
+            texts = pa.array(held["answers"], pa.string()).dictionary_encode()
+            codes, names = texts.indices.fill_null(-1).to_numpy(), texts.dictionary
+        places = np.concatenate([np.zeros(0, dtype=np.int64), *positions])
+        scores = np.asarray(held["scores"]).astype(np.float64) if "scores" in held else None
+        return Predictions(places, codes.astype(np.int32), names, probs, scores)
 
 
-def _on_host(batches: Sequence[Any]) -> np.ndarray:
-    """Concatenate arrays or tensors of batches, and copy them to the host at once."""
+def _to_host(batches: Sequence[Any]) -> Any:
+    """Concatenate the arrays, tensors or lists of batches; tensors are copied without waiting for their device."""
+    if not hasattr(batches[0], "dtype"):
+        return list(chain(*batches))
     if all(isinstance(batch, np.ndarray) for batch in batches):
         return np.concatenate(batches)
     import torch
 
     joined = torch.cat([torch.as_tensor(batch) for batch in batches])
-    return (joined.float() if joined.dtype.itemsize == 2 else joined).cpu().numpy()  # numpy has no bfloat16
+    joined = joined.float() if joined.dtype.itemsize == 2 else joined  # numpy has no bfloat16
+    return joined.to("cpu", non_blocking=True)  # into pinned memory
 
 
 class Pace:
@@ -206,12 +232,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class BatchPredictor:
-    """Predicts batches of at most ``batch_size`` inputs on all ranks: batch j on rank j mod :attr:`ranks`."""
+    """Predicts batches of at most the given size on all ranks: batch j on rank j mod :attr:`ranks`."""
 
     predictor: Predictor
     processes: Processes
     task: Task
-    batch_size: int
+    size: BatchSize
 
     @property
     def ranks(self) -> int:
@@ -225,19 +251,23 @@ class BatchPredictor:
 
     def pool(self, pool: Examples, encoded: Encoded, positions: np.ndarray) -> Predictions:
         """Predict the unchanged examples at these positions; return the predictions of all ranks on every rank."""
-        batches = base_batches(pool, encoded.order, positions, self.batch_size)
+        batches = base_batches(pool, encoded, positions, self.size)
         pace = Pace("Base examples", -(-len(positions) // self.ranks))
         return gather_predictions(self.predict(encoded.batches, batches, "Base examples", pace))
 
-    def predict(
+    def predict(self, *arguments: Any, **settings: Any) -> Predictions:
+        """Predict this rank's share of the batches, and return these predictions; arguments as of :meth:`launch`."""
+        return self.launch(*arguments, **settings).predictions()
+
+    def launch(
         self,
         make: InputsOf,
         batches: Sequence[np.ndarray],
         display_name: str,
         pace: Pace | None = None,
         predict: Callable[[dict[str, Any]], Outputs | None] | None = None,
-    ) -> Predictions:
-        """Predict this rank's share of the batches, and return these predictions.
+    ) -> Collector:
+        """Predict this rank's share of the batches, without waiting for the device of the model.
 
         Args:
             make: Converts a list of batches of positions to an iterator over the model's inputs.
@@ -246,7 +276,7 @@ class BatchPredictor:
             pace: Logs the progress.
             predict: A method of the model, by default ``predict``.
         """
-        collector = Collector(self.task)
+        collector = Collector(self.task, self.processes.device)
         predict = predict or self.predictor.predict
         try:
             with self.processes.precision():  # around all batches: autocast caches the weights that it casts
@@ -254,22 +284,26 @@ class BatchPredictor:
                     collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
                     if pace is not None:
                         pace.advance(len(positions))
+                collector.copy()
         except HeedfulError as error:
             send_error(error)
             raise
-        return collector.predictions()
+        return collector
 
-    def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
+    def snug_batches(self, lengths: np.ndarray, examples: int, passes: int = 1) -> list[np.ndarray]:
         """Cut inputs of these lengths (int [inputs]) into batches, and return the indices of the inputs per batch.
 
         Batches are full, but on a CPU they have little padding, the less the more forward ``passes`` there are.
+        ``examples`` is the largest number of inputs in a batch.
         """
-        padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
-        return snug_batches(lengths, batch_size, padding)
+        if self.is_on_cpu:
+            return snug_batches(lengths, examples, PADDING // passes)
+        tokens = None if self.size.tokens is None else self.size.tokens // passes
+        return evaluation_batches(lengths, lengths, np.arange(len(lengths)), BatchSize(examples, tokens))
 
     def probabilities(self, make: InputsOf, lengths: np.ndarray, display_name: str) -> np.ndarray:
         """Return the labels' probabilities for inputs of these lengths, on every rank: float32 [inputs, labels]."""
-        batches = self.snug_batches(lengths, self.batch_size)
+        batches = self.snug_batches(lengths, self.size.examples)
         mine = self.predict(make, batches, display_name, predict=self.predictor.probabilities)
         return gather_predictions(mine, display_name).probs
 

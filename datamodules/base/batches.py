@@ -1,47 +1,111 @@
 """Batches of examples of similar length, in a fixed order, for evaluation. Imports no torch."""
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heedful.records import Examples
 
+EXAMPLES = 64  # examples per batch without a limit of tokens
+MOST_EXAMPLES = 4096  # examples per batch with a limit of tokens
+
+
+class BatchSize(NamedTuple):
+    """Largest size of an evaluation batch.
+
+    Attributes:
+        examples: Number of examples.
+        tokens: Number of tokens, padding included; None without a limit. A longer example is a batch of its own.
+    """
+
+    examples: int
+    tokens: int | None = None
+
+    @classmethod
+    def of(cls, data: Any, predictor: Any, device: Any) -> "BatchSize":
+        """Return the batch size of a measurement.
+
+        Without settings, a CPU gets batches of 64 examples, and an accelerator as many tokens as the model names
+        (:meth:`Predictor.tokens_that_fill`).
+
+        Args:
+            data: The data module, with the settings ``eval_batch_size`` and ``eval_tokens``.
+            predictor: The model, bound to its task.
+            device: The device of the model.
+        """
+        tokens = data.eval_tokens
+        if tokens is None and device.type == "cuda":
+            tokens = predictor.tokens_that_fill(device)
+        return cls(data.eval_batch_size or (EXAMPLES if tokens is None else MOST_EXAMPLES), tokens)
+
+    def cuts(self, lengths: np.ndarray) -> list[int]:
+        """Return where to cut a list of examples into batches: indices of the first examples of batches, but the first.
+
+        Args:
+            lengths: int [examples], number of tokens per example.
+
+        Example:
+            >>> BatchSize(3).cuts(np.full(8, 9)), BatchSize(3, tokens=16).cuts(np.array([20, 9, 8, 8, 2, 2, 2, 2]))
+            ([3, 6], [1, 2, 4, 7])
+        """
+        if self.tokens is None:
+            return list(range(self.examples, len(lengths), self.examples))
+        cuts, begin = [], 0
+        while begin < len(lengths):
+            widths = np.maximum.accumulate(lengths[begin : begin + self.examples].astype(np.int64))
+            tokens = widths * np.arange(1, len(widths) + 1)
+            begin += max(1, int(np.searchsorted(tokens, self.tokens, side="right")))
+            cuts.append(begin)
+        return cuts[:-1]
+
 
 def evaluation_batches(
-    lengths: np.ndarray, keys: Sequence[int] | Sequence[str] | np.ndarray, batch_size: int, first: int | None = None
+    lengths: np.ndarray,
+    order: np.ndarray,
+    keys: Sequence[int] | Sequence[str] | np.ndarray,
+    size: BatchSize,
+    is_shifted: bool = False,
 ) -> list[np.ndarray]:
-    """Sort examples by decreasing length, then by key, and cut the sorted list into batches.
+    """Sort examples by decreasing order key, then by key, and cut the sorted list into batches.
 
     Batches depend on the full list only, so that predictions are bit-identical on any number of processes.
 
     Args:
-        lengths: int [examples], lengths, or other numbers that are close for examples of similar length.
-        keys: Unique number or text of each example, which breaks ties between equal lengths.
-        batch_size: Examples in a batch.
-        first: Size of the first batch; by default ``batch_size``. Another size gives all examples other batch mates.
+        lengths: int [examples], number of tokens per example.
+        order: int [examples], numbers that are close for examples of similar length, such as the lengths.
+        keys: Unique number or text of each example, which breaks ties between equal order keys.
+        size: Largest size of a batch.
+        is_shifted: Whether the first batch has half the examples, which gives all examples other batch mates.
 
     Returns:
         Positions of the examples per batch.
     """
-    order = np.lexsort((np.asarray(keys), -np.asarray(lengths)))
-    cuts = range(batch_size if first is None else first, len(order), batch_size)
-    return [batch for batch in np.split(order, list(cuts)) if len(batch)]
+    positions = np.lexsort((np.asarray(keys), -np.asarray(order)))
+    lengths = np.asarray(lengths)[positions]
+    first = 0
+    if is_shifted:
+        full = size.examples if size.tokens is None else next(iter(size.cuts(lengths)), len(lengths))
+        first = max(1, min(-(-full // 2), len(lengths) // 2))
+    cuts = [first] * is_shifted + [first + cut for cut in size.cuts(lengths[first:])]
+    return [batch for batch in np.split(positions, cuts) if len(batch)]
 
 
-def base_batches(pool: Examples, order: np.ndarray, positions: np.ndarray, batch_size: int) -> list[np.ndarray]:
+def base_batches(pool: Examples, encoded: Any, positions: np.ndarray, size: BatchSize) -> list[np.ndarray]:
     """Cut the examples to predict into batches of similar length. Examples of equal length are sorted by uid.
 
     Args:
         pool: All examples.
-        order: int [pool], length per example, or numbers that are similar for examples of similar length.
+        encoded: The encoded pool, with ``lengths`` and ``order``.
         positions: int64, positions in the pool of the examples to predict.
-        batch_size: Maximum number of examples in a batch.
+        size: Largest size of a batch.
 
     Returns:
         For each batch, the positions of its examples in the pool.
     """
     uid_ranks = np.argsort(pool.uid_order)
-    return [positions[batch] for batch in evaluation_batches(order[positions], uid_ranks[positions], batch_size)]
+    columns = (column[positions] for column in (encoded.lengths, encoded.order, uid_ranks))
+    return [positions[batch] for batch in evaluation_batches(*columns, size)]
 
 
 def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.ndarray]:

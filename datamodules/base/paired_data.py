@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytorch_lightning as pl
 
-from heedful.datamodules.base.batches import base_batches, batches_of_rank
+from heedful.datamodules.base.batches import EXAMPLES, BatchSize, base_batches, batches_of_rank
 from heedful.datamodules.base.collate import EvaluationLoader, training_loader_arguments
 from heedful.datamodules.base.pairs import Pairs, describe_reading
 from heedful.datamodules.base.processes import require_alike
@@ -87,9 +87,10 @@ class PairedData(Pairs, pl.LightningDataModule):
         encoded = predictor.encode(self.pool)
         predictor.require_known(encoded.statistics, f"the validation examples of {self.name}")
         self.predicted, trainer.limit_val_batches = limited(
-            self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
+            self.pool, trainer.limit_val_batches, self.eval_batch_size or EXAMPLES, self.seed
         )
-        batches = base_batches(self.pool, encoded.order, self.predicted, self.eval_batch_size)
+        size = BatchSize.of(self, predictor, trainer.strategy.root_device)
+        batches = base_batches(self.pool, encoded, self.predicted, size)
         self.announce_evaluation(self.predicted, encoded.statistics)
         ranks = predictor.capabilities.predicting_ranks(trainer.world_size)
         batches = batches_of_rank(batches, trainer.global_rank, ranks)

@@ -140,7 +140,9 @@ class Pairs(RecordsArguments):
         mixture: Rows of other sources that replace a share of the training examples, such as
             [{path: FILE, share: 0.02}].
         batch_size: Training examples per batch and process.
-        eval_batch_size: Examples per evaluation batch.
+        eval_batch_size: Most examples per evaluation batch; by default 64, or 4,096 with ``eval_tokens``.
+        eval_tokens: Most tokens per evaluation batch, padding included. By default, a GPU gets as many as fill it for
+            models that read texts, and other models and devices have no limit.
         num_workers: Worker processes of training; evaluation batches are built in the main process.
         note: Caveat for readers of results on this data set.
         template: Input of text-to-text models, with part names in braces: "mnli hypothesis: {hypothesis} premise:
@@ -202,7 +204,8 @@ class Pairs(RecordsArguments):
         inoculation: Inoculation = Inoculation(),
         mixture: Sequence[Mixture] = (),
         batch_size: int = 32,
-        eval_batch_size: int = 64,
+        eval_batch_size: int | None = None,
+        eval_tokens: int | None = None,
         num_workers: int = 0,
         note: str | None = None,
         template: str | None = None,
@@ -211,7 +214,8 @@ class Pairs(RecordsArguments):
         loader: Loader = PAIRS,
     ) -> None:
         super().__init__()
-        sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
+        sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "eval_tokens": eval_tokens}
+        sizes |= {"num_workers": num_workers}
         require_sizes(name, {**sizes, "hold_out": hold_out, "max_train": max_train, "max_validation": max_validation})
         require_names(tuple(parts), tuple(labels))
         part_columns = dict(parts) if isinstance(parts, Mapping) else {part: part for part in parts}
@@ -231,7 +235,8 @@ class Pairs(RecordsArguments):
         self.distractors = () if partial else tuple(dict.fromkeys(distractors))
         self.partial, self.augment, self.resample_counterfactuals = partial, augment, resample_counterfactuals
         self.inoculation, self.mixture = inoculation, tuple(mixture)
-        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.eval_batch_size, self.eval_tokens = eval_batch_size, eval_tokens
         self.note = note
         self.prompts = dict(prompts or {})
         self.slices = tuple(dict.fromkeys(slices))

@@ -71,6 +71,7 @@ def score(
     numbers = {name: measurement.rounded() for name, measurement in _flag_noise(numbers).items()}
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},
+        **({"batches": run["batches"]} if "batches" in run else {}),
         "unfinished": run.get("unfinished"),
         "identity": _identity(run, evaluated),
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},

@@ -1,16 +1,29 @@
 """Encoders with a classification head: BERT, RoBERTa, DeBERTa, ELECTRA and all others that AutoModel loads."""
 
+import torch
 from transformers import AutoModelForSequenceClassification
 
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import ModelError, Task
 
+ACTIVATIONS = 2**24  # hidden units of all tokens of a batch: products of matrices of this size occupy a whole GPU
+
 
 class Encoder(PretrainedClassifier):
     """A classifier of one or two text parts, from any ``AutoModelForSequenceClassification``."""
 
     auto = AutoModelForSequenceClassification
+
+    def tokens_that_fill(self, device: torch.device) -> int:
+        """Return how many tokens of a batch fill a GPU, but at most those whose activations fill an eighth of it."""
+        config = self.config.get_text_config()
+        hidden = config.hidden_size
+        # hidden states, queries, keys, values, the layer between, and the attention weights of eager attention
+        kept = 8 * hidden + 2 * getattr(config, "intermediate_size", 4 * hidden)
+        kept += 2 * config.num_attention_heads * self.max_length
+        memory = torch.cuda.get_device_properties(device).total_memory
+        return max(1, min(ACTIVATIONS // hidden, memory // 8 // (4 * kept)))
 
     def make_processor(self, task: Task) -> TextProcessor:
         text = self.config.get_text_config()

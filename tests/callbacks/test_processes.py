@@ -115,6 +115,8 @@ def rank_of(rank, world):
     for n in sizes:
         data = planted(n)
         validate(n, ready(Encoder(backbone, max_length=64), data), data, Accuracy(), Attentiveness())
+    data.eval_tokens = 150
+    validate("tokens", ready(Encoder(backbone, max_length=64), data), data, Accuracy(), Attentiveness())
     if world == 2:
         for n, name, path in ((rank, "planted", nlixy), (0, "nlixy", nlixy if rank else f"{nlixy}-other")):
             data = Planted(n_validation=9, grammar_seed=n)
@@ -200,7 +202,7 @@ def rows_of(folder: Path, evaluation: str = "attentiveness"):
 @pytest.mark.parametrize(
     ("processes", "case"),
     [(n, size) for n in (2, 3) for size in SIZES]
-    + [(3, "limited"), (3, "squares-True"), (3, "squares-False")]
+    + [(3, "limited"), (2, "tokens"), (3, "tokens"), (3, "squares-True"), (3, "squares-False")]
     + [(2, case) for case in CASES],
 )
 def test_results_and_rows_have_the_same_bytes(results, processes, case):

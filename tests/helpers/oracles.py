@@ -8,7 +8,7 @@ import torch
 from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Answers
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
+from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Encoder, Outputs
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import Examples, Table
 
@@ -56,6 +56,18 @@ class Parts(Processor):
     def __call__(self, examples):
         texts = [{n: p.encode() if isinstance(p, Table) else p for n, p in e.parts.items()} for e in examples]
         return {"parts": texts}  # Lightning moves text
+
+
+class Sizes(Encoder):
+    """An encoder that records the number of examples and of tokens in each batch."""
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.shapes = []
+
+    def answer(self, inputs):
+        self.shapes.append(tuple(inputs["input_ids"].shape))
+        return super().answer(inputs)
 
 
 class Oracle(Classifier):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -187,7 +188,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Event:
-    """An event of a device that never has to wait."""
+    """An event of a device; the host waits in ``synchronize``."""
 
     def __init__(self, device: torch.device, **settings: bool) -> None:
         pass
@@ -196,7 +197,7 @@ class _Event:
         pass
 
     def synchronize(self) -> None:
-        pass
+        _rehearsals[-1].note("wait", "Event.synchronize")
 
 
 class Rehearsal:
@@ -229,6 +230,8 @@ class Rehearsal:
         enter(patch.object(torch.Tensor, "is_pinned", lambda tensor, device=None: self.is_pinned(tensor)))
         enter(patch.object(torch.cuda, "_lazy_init", lambda: None))
         enter(patch.object(torch, "Event", _Event))
+        properties = SimpleNamespace(total_memory=80 * 2**30)
+        enter(patch.object(torch.cuda, "get_device_properties", lambda device: properties))
         enter(patch.object(torch.cuda, "is_bf16_supported", lambda *args, **settings: True))
         enter(patch("torch.cuda.amp.common.amp_definitely_not_available", lambda: False))
         _rehearsals.append(self)
@@ -346,7 +349,8 @@ class Rehearsal:
         if isinstance(source, OnDevice) == to_device or not source.numel():
             return
         if not to_device:
-            self.note("wait", func)
+            if not is_free:
+                self.note("wait", func)
         elif self.device.type != "mps" and source.device.type == "cpu" and not (is_free and self.is_pinned(source)):
             self.note("copy", func)
 

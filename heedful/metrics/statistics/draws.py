@@ -67,7 +67,7 @@ class Drawn(NamedTuple):
 def _lenders(rows: pa.Table) -> np.ndarray:
     """Return the id of each lender's cluster, as :func:`cluster_of` has it for a base example: int64 [rows]."""
     has_lender = pc.not_equal(rows["partner"], "")
-    lent = rows.filter(has_lender)
+    lent = rows.select(["clusters"]).filter(has_lender)
     lenders = np.full(rows.num_rows, -1, dtype=np.int64)
     if not lent.num_rows:
         return lenders

@@ -212,6 +212,9 @@ def _answers(run: Content) -> Iterator[str]:
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
         yield f"The most frequent texts that are no answer: {quoted}."
+    if halved := counts.get("halved_batches"):
+        were = agree(halved, "batch was", "batches were")
+        yield f"{were} too large for the memory of the device, and predicted in halves."
     if unseen := counts.get(f"attentiveness/{DEFAULT_UNSEEN}"):
         yield unseen_default_text(unseen[0], unseen[1:])
     for evaluation in METRICS:

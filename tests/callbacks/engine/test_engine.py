@@ -66,6 +66,55 @@ def test_every_example_is_predicted_once_and_only_non_default_predictions_are_ch
     assert few.batches == [3, 1, 2]
 
 
+def test_batches_are_limited_by_tokens_and_results_record_the_limit(tiny_bert):
+    found = {}
+    for tokens in (None, 200, 90):
+        data = Planted(n_validation=40, eval_tokens=tokens, swap=["premise", "hypothesis"])
+        model = oracles.Sizes(str(tiny_bert), max_length=64)
+        torch.manual_seed(0)
+        engine = validate(model, data, Accuracy(), Attentiveness(2))
+        found[tokens] = engine, model.shapes
+        assert all(n == 1 or n * width <= (tokens or n * width) for n, width in model.shapes)
+    assert "batches" not in found[None][0].content
+    assert max(n for n, _ in found[None][1]) == 64
+    for tokens in (200, 90):
+        engine, shapes = found[tokens]
+        assert engine.content["batches"] == {"examples": 4096, "tokens": tokens}
+        assert len(shapes) > len(found[None][1])
+        assert engine["null/planted/flips"].value == 0
+        for name, (rows, _) in engine.rows.items():
+            plain = found[None][0].rows[name][0]
+            assert rows.select(KEY).equals(plain.select(KEY))
+            for column in ("p", "p2"):
+                pairs = zip(rows[column].to_pylist(), plain[column].to_pylist(), strict=True)
+                assert all((a is None) == (b is None) and (a is None or np.allclose(a, b, atol=1e-5)) for a, b in pairs)
+
+
+class Small(Oracle):
+    """Its memory holds ``most`` examples."""
+
+    def __init__(self, rule, most):
+        super().__init__(rule)
+        self.most = most
+
+    def answer(self, inputs):
+        if len(inputs["parts"]) > self.most:
+            raise torch.OutOfMemoryError
+        return super().answer(inputs)
+
+
+def test_a_batch_that_memory_cannot_hold_is_halved_and_counted(caplog):
+    data = Planted(n_validation=40, eval_batch_size=16)
+    small, plain = (validate(module, data, Accuracy()) for module in (Small(guess, 8), Oracle(guess)))
+    rows = [engine.rows["accuracy"][0].to_pylist() for engine in (small, plain)]
+    assert rows[0] == rows[1]
+    assert small.content["counts"]["halved_batches"] == 2 + 2  # 16, 16, 8; and the null control: 8, 16, 16
+    assert "halved_batches" not in plain.content["counts"]
+    assert caplog.text.count("cannot hold a batch of 16 examples") == 1
+    with refused(ModelError, "a batch of 8 examples", "data.eval_tokens"):
+        validate(Small(guess, 7), data, Accuracy())
+
+
 def test_without_an_eligible_example_the_value_is_undefined():
     engine, _, _ = measure(lambda premise, hypothesis: "neutral")
     assert engine["attentiveness/planted/premise"].value is None

@@ -16,7 +16,7 @@ from heedful.lightning_modules import Encoder
 from rehearsal import DEVICE, Rehearsal
 
 MASK = "transformers/masking_utils.py:_ignore_bidirectional_mask_sdpa"
-COPY = "callbacks/engine/predictions.py:_on_host"
+COPY = "callbacks/engine/predictions.py:predictions"
 KNOWN = {  # where the host waits for the device, but never once per batch
     COPY,
     "callbacks/engine/callback.py:_log",

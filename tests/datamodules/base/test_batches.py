@@ -4,7 +4,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,13 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.batches import base_batches, batches_of_rank, evaluation_batches, snug_batches
+from heedful.datamodules.base.batches import (
+    BatchSize,
+    base_batches,
+    batches_of_rank,
+    evaluation_batches,
+    snug_batches,
+)
 from heedful.datamodules.base.collate import Collate, EvaluationLoader, training_loader_arguments
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler
 from heedful.datamodules.base.splits import with_counterfactuals
@@ -25,24 +32,41 @@ from heedful.records import CLASSIFICATION, SOFT, Composed, Example, Examples, T
 LENGTHS = st.lists(st.integers(1, 30), max_size=60).map(lambda n: np.array(n, dtype=np.int32))
 
 
-@given(lengths=LENGTHS, size=st.integers(1, 9), first=st.none() | st.integers(1, 9))
-def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, size: int, first: int | None) -> None:
+@given(lengths=LENGTHS, size=st.integers(1, 9), is_shifted=st.booleans())
+def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, size: int, is_shifted: bool) -> None:
     keys = [f"uid {i * 7 % 61}" for i in range(len(lengths))]
-    batches = evaluation_batches(lengths, keys, size, first)
+    batches = evaluation_batches(lengths, lengths, keys, BatchSize(size), is_shifted)
     flat = list(chain.from_iterable(batches))
     assert flat == sorted(range(len(keys)), key=lambda i: (-lengths[i], keys[i]))  # in whatever order they are given
-    sizes = [len(batch) for batch in batches]
-    start = [first or size] if len(flat) > (first or size) else []
-    assert sizes[: len(start)] == start
-    assert all(n == size for n in sizes[1:-1])
-    assert all(0 < n <= max(size, first or size) for n in sizes)
+    first = max(1, min((size + 1) // 2, len(keys) // 2)) if is_shifted else size
+    rest = [len(keys[start : start + size]) for start in range(first, len(keys), size)]
+    assert [len(batch) for batch in batches] == ([min(first, len(keys)), *rest] if keys else [])
+
+
+@given(lengths=LENGTHS, size=st.integers(1, 9), tokens=st.integers(1, 120), is_shifted=st.booleans())
+def test_a_batch_has_all_examples_that_fit_into_its_tokens(
+    lengths: np.ndarray, size: int, tokens: int, is_shifted: bool
+) -> None:
+    keys = np.arange(len(lengths))
+    batches = evaluation_batches(lengths, lengths, keys, BatchSize(size, tokens), is_shifted)
+    plain = evaluation_batches(lengths, lengths, keys, BatchSize(len(keys) or 1))
+    assert [*chain(*batches)] == [*chain(*plain)]
+    whole = batches[1:] if is_shifted else batches
+    for batch in batches:
+        assert len(batch) == 1 or (len(batch) <= size and len(batch) * lengths[batch].max() <= tokens)
+    for batch, following in pairwise(whole):  # it could not hold one more
+        assert len(batch) == size or (len(batch) + 1) * lengths[[*batch, following[0]]].max() > tokens
+    if is_shifted and len(keys) > 1:  # each example has other batch mates than without
+        unshifted = evaluation_batches(lengths, lengths, keys, BatchSize(size, tokens))
+        assert len(batches[0]) <= (len(unshifted[0]) + 1) // 2
 
 
 @given(uids=st.permutations(range(9)), order=st.lists(st.integers(1, 3), min_size=9, max_size=9), n=st.integers(1, 9))
 def test_base_batches_are_sorted_by_length_and_uid(uids: list[int], order: list[int], n: int) -> None:
     pool = Examples.of(Example(f"u{uid}", {"a": str(uid)}, None) for uid in uids)
     positions = np.arange(9)[:n]
-    batches = base_batches(pool, np.array(order), positions, batch_size=4)
+    encoded = SimpleNamespace(lengths=np.array(order), order=np.array(order))
+    batches = base_batches(pool, encoded, positions, BatchSize(4))
     expected = sorted(positions.tolist(), key=lambda i: (-order[i], uids[i]))
     assert [batch.tolist() for batch in batches] == [expected[start : start + 4] for start in range(0, n, 4)]
 
@@ -50,7 +74,7 @@ def test_base_batches_are_sorted_by_length_and_uid(uids: list[int], order: list[
 @pytest.mark.parametrize("world", [1, 2, 3])
 @given(lengths=LENGTHS, size=st.integers(1, 9))
 def test_evaluation_gives_every_example_once_in_the_same_batches(lengths: np.ndarray, size: int, world: int) -> None:
-    batches = evaluation_batches(lengths, list(range(len(lengths))), size)
+    batches = evaluation_batches(lengths, lengths, list(range(len(lengths))), BatchSize(size))
     ranks = [[batch.tolist() for batch in batches_of_rank(batches, rank, world)] for rank in range(world)]
     assert sum(map(len, ranks)) == len(batches)
     assert batches_of_rank(batches, world, world) == []  # a rank beyond those that predict
@@ -136,7 +160,8 @@ def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int
         assert missing <= padding
         if len(following):  # it could not hold one more
             assert len(batch) == size or missing + lengths[batch[0]] - lengths[following[0]] > padding
-    assert np.concatenate([*batches, []]).tolist() == [*chain(*evaluation_batches(lengths, range(len(lengths)), size))]
+    plain = evaluation_batches(lengths, lengths, range(len(lengths)), BatchSize(size))
+    assert np.concatenate([*batches, []]).tolist() == [*chain(*plain)]
 
 
 PARTS, LABELS = ("premise", "hypothesis"), ("yes", "no")
@@ -166,7 +191,8 @@ GOLDS = {
 def test_evaluation_batches_are_those_of_the_examples(processor: TextProcessor, kind: str, device: str) -> None:
     task, golds = GOLDS[kind]
     pool = pool_of(golds * 12)
-    batches = [batch + 3 for batch in evaluation_batches(processor.lengths(pool)[3:], np.arange(45), 8)]
+    lengths = processor.lengths(pool)[3:]
+    batches = [batch + 3 for batch in evaluation_batches(lengths, lengths, np.arange(45), BatchSize(8))]
     batches.append(np.zeros(0, dtype=np.int64))
     encoded = processor.encode(Composed.whole(pool))
     loader, collate = EvaluationLoader(pool, batches, encoded, task, torch.device(device)), Collate(processor, task)
