@@ -108,17 +108,20 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
     Returns:
         Two texts: the value with its standard deviation over draws, with two decimals; and the interval ("" for none),
-        with one decimal for "percent" and two for "ratio". A value that is, in this unit, between 0 and 0.01 in
-        absolute value is in scientific notation, and so are its bounds in this range.
+        with one decimal, or with two for "ratio" and for a value that is not 0, but less than 0.1 in absolute value
+        in this unit. A value between 0 and 0.01 is in scientific notation, and so are its bounds in this range.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")
         ('50.00 ± 1.00', '[40.0, 60.0]')
         >>> precise({"value": 3e-7, "std": None, "ci95": [-1e-7, 7e-7]}, "ratio")
         ('3e-07', '[-1e-07, 7e-07]')
+        >>> precise({"value": -5e-5, "std": None, "ci95": [-1.4e-4, 4e-5]}, "percent")
+        ('-5e-03', '[-0.01, 4e-03]')
     """
-    scale, digits = (0.01, 2) if unit == "ratio" else (1, 1)
-    is_tiny = 0 < abs(100 * scale * m["value"]) < 1e-2
+    scale = 0.01 if unit == "ratio" else 1
+    size = abs(100 * scale * m["value"])
+    is_tiny, digits = 0 < size < 1e-2, 2 if unit == "ratio" or 0 < size < 0.1 else 1
     text = f"{100 * scale * m['value']:.0e}" if is_tiny else percents(scale * m["value"], digits=2)
     text += "" if m["std"] is None else f" ± {percents(scale * m['std'], digits=2)}"
     ends = [100 * scale * bound for bound in m["ci95"] or ()]
