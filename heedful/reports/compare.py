@@ -29,7 +29,7 @@ from heedful.reports.alike import (
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.results import metrics_of
 from heedful.reports.runs import Run, read_runs, result_folders, unlabelled_notes
-from heedful.reports.tables import basis, emit
+from heedful.reports.tables import basis, bounds, emit, percents
 from heedful.reports.terminal.table import TITLE, build, in_columns, merged, print_table
 
 SAME = (KIND, REGIME, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects in which the runs of a mean are equal
@@ -172,9 +172,8 @@ def _paired_notes(runs: Sequence[Run]) -> list[str]:
         lines.append(f"The differences are over the seeds that both means have: {len(pairs)}.")
     for label, m, raised in headline_differences(*runs):
         flags = marks(dict.fromkeys(flag for flag in raised if flag in FLAGS))
-        low, high = (100 * bound for bound in m.ci95)
-        interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-        lines.append(f"{label} (2) - (1): {100 * m.value:+.2f} points, {interval}, {basis(m)}{flags}")
+        interval = f"paired 95 % interval {bounds(m.ci95, '+', 2)}" if m.ci95 else "no interval"
+        lines.append(f"{label} (2) - (1): {percents(m.value, '+', 2)} points, {interval}, {basis(m)}{flags}")
     return lines
 
 
