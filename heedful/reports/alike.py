@@ -105,13 +105,7 @@ def require_alike(
     evaluations: Collection[str] | None = None,
     remedies: Mapping[str, str] = REMEDIES,
 ) -> None:
-    """Raise an error with the first of the :func:`differences` of runs, if there are any.
-
-    Args:
-        runs: The runs.
-        aspects: The aspects to compare.
-        evaluations: The evaluations whose rows are compared; by default all.
-        remedies: Advice by aspect, the second sentence of the message.
+    """Raise an error with the first of the :func:`differences` of runs, and with the advice for its aspect.
 
     Raises:
         RunError: The numbers of the runs cannot be compared.

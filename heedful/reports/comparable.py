@@ -18,7 +18,7 @@ from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import MANY, Context, Measurement, RunError, percent
-from heedful.records.rows import BASE, number_runs, rows_with, strings
+from heedful.records.rows import BASE, rows_with, strings
 from heedful.records.text import normal_form
 from heedful.reports.alike import PAIRED, by_data, require_alike
 from heedful.reports.flags import FLAGS
@@ -37,7 +37,6 @@ class Swaps:
 
     answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
     eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
-    example: np.ndarray  # index of the example: int [swaps]
     hit: np.ndarray  # whether the swap changes the prediction: bool [swaps]
     columns: Drawn  # example, draw and clusters of the swaps
     has_too_few: bool  # whether no swap counts because too many inputs got no answer
@@ -50,20 +49,16 @@ class Swaps:
             answers = np.array([normal_form(answer) for answer in answers], dtype=object)
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.base_answered) or (
-            one_text is not None and one_text.is_withheld
-        )
+        is_withheld = one_text is not None and one_text.is_withheld
+        has_too_few = is_withheld or has_too_few_answers(rows, swapped.base_answered)
         counted = np.zeros_like(swapped.counted) if has_too_few else swapped.counted
-        example = number_runs(rows, "uid")[counted]
-        eligible = np.bincount(example, minlength=len(answers)) > 0
-        return cls(answers, eligible, example, swapped.hit[counted], Drawn.of(rows).where(counted), has_too_few)
+        columns = Drawn.of(rows).where(counted)
+        eligible = np.bincount(columns.uid, minlength=len(answers)) > 0
+        return cls(answers, eligible, swapped.hit[counted], columns, has_too_few)
 
     def score(self, examples: np.ndarray, reason: str) -> Measurement:
-        """Return the attentiveness over some examples, given by a mask, bool [examples].
-
-        If no swap of these examples counts, the attentiveness is undefined, and ``reason`` says why.
-        """
-        among = examples[self.example]
+        """Return the attentiveness over the examples of a mask, bool [examples]; ``reason`` if none of them counts."""
+        among = examples[self.columns.uid]
         columns = self.columns.where(among)
         return mean_over_draws(self.hit[among].astype(float), columns, few_examples(columns.examples), reason)
 
@@ -123,10 +118,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
 
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
-    """Return a comparison as a table with a line for each run; ``names`` are the names of the runs.
-
-    The caption describes U, and lists the differences of all pairs of runs.
-    """
+    """Return a comparison as a table of runs with these names; the caption has U and the differences of all pairs."""
     rows = []
     for name, on_u, eligible, less in zip(names, compared.on_u, compared.eligible, compared.less, strict=True):
         scores = [cell for m in (on_u, eligible) for cell in (number(m, ci95=True), str(m.n))]
@@ -144,8 +136,12 @@ def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
 
 
 def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
-    """Print a :class:`Comparison` for each data set and swapped part, in a terminal or in one of the :data:`FORMATS`;
-    ``with_all`` includes models that are not above the majority share.
+    """Print a :class:`Comparison` for each data set and swapped part.
+
+    Args:
+        folders: Folders of runs.
+        with_all: Whether to include models that are not above the majority share.
+        text_format: One of :data:`.FORMATS`; None for a terminal.
     """
     measured = read_runs(folders)
     if len(measured) < 2:

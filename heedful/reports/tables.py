@@ -130,12 +130,7 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:
-    """Return the text that a table shows instead of a share of too few examples: "n=" and their number; "" for enough
-    examples.
-
-    Args:
-        n: Number of examples; for a mean over seeds, the mean number of examples.
-        flags: Flags of the measurement.
+    """Return the text "n=..." for a share of ``n`` examples with the flag that they are too few; "" without the flag.
 
     Example:
         >>> too_few(3, ["few_examples"]), too_few(9.5, ["few_examples"]), too_few(300, [])
@@ -145,8 +140,7 @@ def too_few(n: float, flags: Sequence[str]) -> str:
 
 
 def basis(m: Entry) -> str:
-    """Return the sample size of a measurement as text: the number of examples, and of their clusters (groups of related
-    examples).
+    """Return the number of examples of a measurement, and of their clusters, as text.
 
     Example:
         >>> basis(Measurement(0.5, 202)), basis(Measurement(0.5, 202, clusters=11))
@@ -226,9 +220,7 @@ def _lines(cell: str) -> str:
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """Return the header and the rows of a table as texts for a file; the heading of the table replaces the title of the
-    first column.
-    """
+    """Return the header, whose first title is the heading if there is one, and the rows of a table as texts."""
     header = [table.heading or table.header[0], *table.header[1:]]
     return [header, *([cell if isinstance(cell, str) else str(cell) for cell in row] for row in table.rows)]
 
@@ -311,8 +303,9 @@ def _csv_fields(m: Entry) -> dict[str, str]:
     for name in ("value", "std", "low", "high"):
         is_shown = fields[name] is not None and FEW_EXAMPLES not in fields["flags"]
         fields[name] = f"{scale * fields[name]:.12g}" if is_shown else None
-    return {name: "" if fields[name] is None else f"{fields[name]:.15g}" if isinstance(fields[name], float) else
-            str(fields[name]) for name in FIELDS}  # fmt: skip
+    for name in ("n", "clusters"):  # floats in a frame
+        fields[name] = None if fields[name] is None else f"{fields[name]:.15g}"
+    return {name: fields[name] or "" for name in FIELDS}
 
 
 def escaped(text: str) -> str:
