@@ -99,7 +99,8 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
     """Compute the numbers of the second run minus the numbers of the first run, over the same examples.
 
     Returns:
-        The differences by the name of the metric, with paired 95 % intervals, for the shares that both runs have.
+        The differences by the name of the metric, with paired 95 % intervals, of the shares, ratios and means that both
+        runs have.
         Metrics of changed examples are omitted if the changes or the default label differ. The differences of two means
         over seeds are means over the seeds that both have; empty without such a seed.
 
@@ -113,12 +114,8 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
     for evaluation in metrics_of(pairs[0][0].rows) if pairs else ():
         if not all(evaluation in run.rows for pair in pairs for run in pair):
             continue
-        same_changes = not any(
-            any(alike.differences(pair, (alike.DEFAULT,)))
-            or pair[0].rows[evaluation][1]["manifest"] != pair[1].rows[evaluation][1]["manifest"]
-            for pair in pairs
-        )
-        if evaluation not in alike.UNCHANGED and not same_changes:
+        aspects = () if evaluation in alike.UNCHANGED else (alike.DEFAULT, alike.CHANGES)
+        if any(any(alike.differences(pair, aspects, (evaluation,))) for pair in pairs):
             continue
         before, after = ([_recorded(run, evaluation) for run in runs] for runs in zip(*pairs, strict=True))
         for name in before[0]:
@@ -130,10 +127,7 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
 
 
 def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measurement, list[str]]]:
-    """Yield the :func:`run_differences` of the headlines (main numbers) that have a value in both runs.
-
-    Yields:
-        The label of the headline, the difference, and the flags of the headline in both runs.
+    """Yield label, :func:`run_differences` and flags of the headlines (main numbers) that have a value in both runs.
 
     Raises:
         RunError: The runs were not evaluated on the same examples.

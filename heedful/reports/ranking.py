@@ -113,9 +113,9 @@ class Ranking(NamedTuple):
                 marks += BY_MODELS if test.is_better(test.p_holm) else ""
             about = {"set": self.suite.name, "method": self.method, "size": self.result.n, "ranker": name}
             for table, column, m in ((table, *entry) for table, row in tables.items() for entry in row.items()):
-                fields = fields_of(m if isinstance(m, Measurement) else Measurement(m, 0))
-                if not isinstance(m, Measurement):
-                    fields |= {"n": None, "unit": "ratio" if table == TESTS or column == TAU else "share"}
+                fields = fields_of(m) if isinstance(m, Measurement) else {"value": m, "flags": "", "unit": "share"}
+                if column == TAU or (table == TESTS and column != LESS):
+                    fields["unit"] = "ratio"
                 yield {**about, **fields, "table": table, "column": column, "marks": marks}
 
 
@@ -301,9 +301,10 @@ def _draw(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
     """Write figures 4 to 6 of the paper for each method of attribution as PNG, and yield their paths."""
     tested = set(frame["ranker"][frame["table"] == TESTS])
     for method, group in frame[frame["table"] == PAIRS].groupby("method", sort=False):
-        shares: dict[str, dict[str, list[float]]] = {}
-        for (ranker, name), pairs in group.groupby(["ranker", "set"], sort=False)["value"]:
-            shares.setdefault(ranker, {})[name] = pairs.tolist()
+        shares = {
+            ranker: {name: pairs.tolist() for name, pairs in of_ranker.groupby("set", sort=False)["value"]}
+            for ranker, of_ranker in group.groupby("ranker", sort=False)
+        }
         factors = {name: of_sets for name, of_sets in shares.items() if name in tested}
         about = f"{method}, n = {group['size'].iloc[0]}"
         figures = {"pairwise": histograms(shares, f"pairwise accuracy, {about}")}

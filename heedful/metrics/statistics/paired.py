@@ -115,20 +115,14 @@ def _interval_of_ratios(value: float, first: Entries, second: Entries) -> Bounds
 
 
 def joined(several: Sequence[Entries]) -> Entries:
-    """Concatenate several :class:`.Entries` to one.
-
-    Entries are the data of a share of hits: hits, count, cell and clusters per observation, such as an example.
-    """
+    """Concatenate several :class:`.Entries` to one."""
     hits, counts, cells = (np.concatenate([getattr(e, name) for e in several]) for name in Entries._fields[:3])
     ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in several), strict=True))
     return Entries(hits, counts, cells, ways, several[0].are_pairs)
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
-    """Put the entries of two shares into a common order: entry i of both shares then has the same cell and clusters.
-
-    An entry is the data of one observation, such as an example: hits, count, cell and clusters. A cell is a group with
-    a share of its own, such as a label. A cluster is a group of dependent entries.
+    """Put the :class:`.Entries` of two shares into a common order, in which entry i has one cell and one cluster.
 
     Returns:
         The entries of the first and of the second share. If the given order or counts differ, the k-th entry with a

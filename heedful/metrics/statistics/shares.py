@@ -49,11 +49,7 @@ def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
-    """Return the mean over cells of the share of each cell; nan if the counts of any cell sum to 0.
-
-    A cell is a group of entries, such as those of one label. Its share is the sum of its values divided by the sum of
-    its counts. ``cells`` holds the cell of each entry: int [entries].
-    """
+    """Return the mean over cells of the share (values / counts) of each cell; nan if a cell has no counts."""
     sums = np.bincount(cells, counts)
     return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")
 

@@ -70,17 +70,13 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> 
 
 
 def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool = False) -> Cells:
-    """Build the table of runs: a row for each number, and a column for each run.
-
-    The first column holds row labels. Main rows have level 0. Rows of a higher level give details of the main row above
-    them.
+    """Build the table of runs: a column of labels, a row for each number, and a column for each run.
 
     Args:
         results: Content of results.json by folder.
-        title: Title of the column of row labels.
-        in_terminal: Whether the table is for a terminal. If so, labels are indented by level, and columns of several
-            runs are numbered. If not, the label of a detail row begins with the label of its main row, and columns are
-            named by folder.
+        title: Title of the column of labels.
+        in_terminal: Whether labels are indented by level, and columns of several runs are numbered; if not, the label
+            of a detail begins with the label of its main row, and columns are named by folder.
     """
     runs = list(results.values())
     lines = _shown(runs)
@@ -99,11 +95,7 @@ def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool 
 
 
 def in_columns(results: Mapping[str, Content]) -> Cells:
-    """Build a table for programs: a row for each number of each run; CSV writes value, bounds and n in columns.
-
-    Args:
-        results: Content of results.json by folder.
-    """
+    """Build a table of results by folder for CSV: a row for each number of each run, and a column for each field."""
     runs = list(results.values())
     lines = _shown(runs)
     rows = [
@@ -133,7 +125,7 @@ def print_table(
     """
     runs = list(results.values())
     lines = _shown(runs)
-    texts = [*_no_merit(runs, lines), *filter(None, [_terms(lines)])]
+    texts = [*_no_merit(runs, lines), *_terms(lines)]
     if len(runs) == 1:
         texts += [*asides_of(runs[0]), *_remarks(runs[0])]
     sentences = dict.fromkeys([*(run.get("note") for run in runs), *about_model(runs), *notes])
@@ -147,9 +139,9 @@ def footnotes(run: Content) -> list[str]:
     lines = lines_of(run)
     cells = (cell_text(run["metrics"].get(line.metric), line) for line in lines)
     raised = {flag for cell in cells for flag in MARK.findall(cell)}
-    texts = [*filter(None, [_terms(lines)]), *(f"{flag}: {FLAGS[flag].short}." for flag in FLAGS if flag in raised)]
-    texts += _no_merit([run], lines)
-    return texts + [f"Note: {note}" for note in [run.get("note"), *about_model([run])] if note]
+    flags = [f"{flag}: {FLAGS[flag].short}." for flag in FLAGS if flag in raised]
+    notes = [f"Note: {note}" for note in [run.get("note"), *about_model([run])] if note]
+    return [*_terms(lines), *flags, *_no_merit([run], lines), *notes]
 
 
 def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
@@ -164,11 +156,11 @@ def asides_of(run: Content) -> list[str]:
     return [*_examples(run, _shown([run])), *_answers(run)]
 
 
-def _terms(lines: Sequence[Line]) -> str:
-    """Explain the labels of a table in one sentence; "" if no label needs an explanation."""
+def _terms(lines: Sequence[Line]) -> list[str]:
+    """Explain the labels of a table in one sentence; none if no label needs an explanation."""
     used = {term for line in lines for term in _term_keys(line.label)}
-    terms = [term for term in TERMS if term in used]
-    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
+    texts = [f"{term}: {TERMS[term]}" for term in TERMS if term in used]
+    return [f"{'; '.join(texts)}."] if texts else []
 
 
 def meaning(label: str) -> str:
