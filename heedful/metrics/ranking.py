@@ -206,7 +206,7 @@ def baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     """Map each baseline ranker to its values of one model: float64 [examples].
 
     ACC is whether the prediction is gold, CONF the probability of the prediction (nan for a missing answer), CONF_GT
-    that of the gold label, and REVERSED minus that, whose results resemble those that the paper reports for CONF-GT.
+    the probability of the gold label, and REVERSED minus CONF_GT, which resembles the results of CONF-GT in the paper.
 
     Args:
         base: Rows of unchanged examples; without probabilities, only ACC is computed.

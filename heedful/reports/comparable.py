@@ -69,22 +69,14 @@ class Comparison:
 
     An example is eligible in a run if at least one of its swaps counts: the model answers it, but not with the default
     label. U is the set of examples that are eligible in all runs and have the same prediction in all runs.
-
-    Attributes:
-        labels: For each predicted label, the number of examples in U.
-        examples: Number of predicted examples.
-        on_u: Attentiveness on the examples in U, by run.
-        eligible: Attentiveness on all eligible examples of a run, by run.
-        less: For each run, ``on_u`` minus ``eligible``.
-        pairs: For each pair of runs (i, j), attentiveness of run j minus attentiveness of run i, on U.
     """
 
-    labels: Mapping[str, int]
-    examples: int
-    on_u: Sequence[Measurement]
-    eligible: Sequence[Measurement]
-    less: Sequence[Measurement]
-    pairs: Mapping[tuple[int, int], Measurement]
+    labels: Mapping[str, int]  # number of examples in U by predicted label
+    examples: int  # number of predicted examples
+    on_u: Sequence[Measurement]  # attentiveness on the examples in U, by run
+    eligible: Sequence[Measurement]  # attentiveness on all eligible examples of a run, by run
+    less: Sequence[Measurement]  # on_u minus eligible, by run
+    pairs: Mapping[tuple[int, int], Measurement]  # for runs (i, j), on_u of run j minus on_u of run i
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
@@ -112,7 +104,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         examples=len(in_u),
         on_u=on_u,
         eligible=eligible,
-        less=[difference(*both) for both in zip(eligible, on_u, strict=True)],
+        less=[difference(*pair) for pair in zip(eligible, on_u, strict=True)],
         pairs={(i, j): difference(on_u[i], on_u[j]) for i, j in combinations(range(len(swaps)), 2)},
     )
 

@@ -3,10 +3,8 @@
 A challenge test consists of edited examples; inoculation is training on a few of them. The report compares the accuracy
 before and after inoculation on the original test, on the challenge test, and on the originals of the edited examples.
 
-The arguments are folders that evaluate.py wrote, on the same data with the same settings. These data are the original
-test; of several splits, each is an original test of its own. A challenge test is either an original test after one kind
-of change, or a separate data set, such as "counterfactuals-alpha1". The original test of "counterfactuals-alpha1" is
-the split "alpha1" if the data have this split, and otherwise all data.
+Each split of the evaluated data is an original test. A challenge test is an original test after one kind of change, or
+a separate data set: the original test of "counterfactuals-alpha1" is the split "alpha1" if there is one, else all data.
 """
 
 from collections.abc import Iterator, Sequence

@@ -35,7 +35,7 @@ from heedful.metrics.ranking import (
 )
 from heedful.records import Measurement, RunError, SettingError, atomic_path
 from heedful.records.rows import BASE, cluster_of, select, strings
-from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
+from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, by_data, require_alike
 from heedful.reports.figures.rankings import against, histograms
 from heedful.reports.flags import FLAGS
 from heedful.reports.frame import fields_of
@@ -95,7 +95,7 @@ class Ranking(NamedTuple):
     result: Ranked
 
     def numbers(self) -> Iterator[dict[str, Any]]:
-        """Yield the numbers of each ranker as rows of a frame, with table, column, set, method, size, ranker, marks."""
+        """Yield the numbers of rankers as rows of a frame, with table, column, set, method, size, ranker and marks."""
         models, near = self.suite.models, self.suite.near
         pairs = self.result.rankings[ACC].pairs.tolist()
         titles = [f"{models[b]} > {models[w]}{NEAR if (b, w) in near else ''}" for b, w in pairs]
@@ -134,8 +134,7 @@ def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str
             raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
         groups.append((match[1], read_runs(match[2].split(","))))
     runs = read_runs(folders)
-    for pair, name in columns(runs).items():
-        groups.append((name, [run for run in runs if (run.data, run.split) == pair]))
+    groups += zip(columns(runs).values(), by_data(runs), strict=True)
     for name, members in groups:
         if len(members) == 1:
             raise RunError(
@@ -228,15 +227,15 @@ def _frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
 def _text(m: Mapping[str, Any]) -> str:
     """Format a number of the frame of rankings: a share with its marks, a difference, Kendall's tau or a p value."""
     if m["unit"] == "share":
-        signs = {FEW_SHOT: f" {m['marks']}"}.get(m["table"], "")
-        return Number(f"{number(m, '+' if m['column'] == LESS else '', ci95=True)}{signs}".strip(), m)
+        text = number(m, "+" if m["column"] == LESS else "", ci95=True)
+        return Number(f"{text} {m['marks']}".strip() if m["table"] == FEW_SHOT else text, m)
     if m["table"] == RANKINGS:
         return Number(f"{m['value']:+z.2f}", m)
     return Number("-" if m["value"] is None else f"{m['value']:.3f}" if m["value"] >= 0.001 else "<0.001", m)
 
 
 def _pooled(frame: pd.DataFrame, rankings: Sequence[Ranking]) -> Cells:
-    """Build table 3: few-shot accuracies, averaged over data sets, with those of GUESS and of :func:`set_dependent`."""
+    """Build table 3: few-shot accuracies, averaged over data sets, also of GUESS and :func:`set_dependent`."""
     shares = frame.pivot(index="ranker", columns="set", values="value").reindex(frame["ranker"].unique()).dropna()
     means = shares.mean(axis=1).to_dict()
     guessed = guessed_scores([dict(zip(r.suite.models, r.suite.truth.tolist(), strict=True)) for r in rankings])

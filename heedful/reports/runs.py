@@ -157,8 +157,8 @@ class Run:
 
     def attentiveness(self) -> dict[str, Mapping[str, Any]]:
         """The entries of results.json for attentiveness, by swapped part."""
-        own = (ATTENTIVENESS, self.data)
-        return {name.part: m for name, m in self.numbers.items() if name.part and name == MetricName(*own, name.part)}
+        numbers = {name: m for name, m in self.numbers.items() if name.part}
+        return {name.part: m for name, m in numbers.items() if name == MetricName(ATTENTIVENESS, self.data, name.part)}
 
     def other_parts(self, part: str) -> str | None:
         """The parts that are kept when ``part`` is swapped, joined by "+"; None without rows of attentiveness."""

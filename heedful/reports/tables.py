@@ -39,19 +39,12 @@ class Number(str):
 
 
 class Cells(NamedTuple):
-    """A table of texts.
-
-    Attributes:
-        heading: Title of the table.
-        header: Title per column.
-        rows: Cells per row, as many as columns. A terminal prints ``Text`` with its style.
-        notes: Caption.
-    """
+    """A table of texts."""
 
     heading: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str | Text]]
-    notes: str = ""
+    header: Sequence[str]  # title per column
+    rows: Sequence[Sequence[str | Text]]  # cells per row, as many as columns; a terminal prints Text with its style
+    notes: str = ""  # caption
 
 
 def percents(value: float, sign: str = "", digits: int = 1) -> str:

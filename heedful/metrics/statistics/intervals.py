@@ -309,12 +309,12 @@ def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bo
     """
     counts, cells = np.maximum(first.counts, second.counts), first.cells
     size, *sizes = (np.bincount(cells, column) for column in (counts, first.counts, second.counts))
-    hits, others = (
+    hits, other_hits = (
         e.hits + (np.bincount(cells, e.hits) / n)[cells] * (counts - e.counts)
         for e, n in zip((first, second), sizes, strict=True)
     )
     widening = float(np.sqrt((size**2 / np.prod(sizes, axis=0)).mean()))
-    gained, lost = gains_and_losses(first._replace(hits=hits - others, counts=counts))
+    gained, lost = gains_and_losses(first._replace(hits=hits - other_hits, counts=counts))
     return difference_interval(gained, lost, level, widening)
 
 

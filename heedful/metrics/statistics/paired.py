@@ -1,6 +1,6 @@
 """Difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-A paired interval needs the entries (hits and counts) of both shares, or the influence of each entry on both ratios.
+A paired interval needs the entries (hits and counts) of both shares, or the influences of entries on both ratios.
 Within :func:`recording`, shares and ratios keep their entries. Entries store their clusters by name, since names are
 the same in both runs.
 """
@@ -36,7 +36,7 @@ class RecordedShare(Measurement):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRatio(Measurement):
-    """A ratio of two means whose ``entries`` have as hits the influence of each entry on the ratio, with sum 0."""
+    """A ratio of two means whose ``entries`` have influences on the ratio as hits, with sum 0."""
 
     entries: Entries
 
@@ -130,9 +130,9 @@ def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
         the other share, an entry with hits 0 and count 0 is added.
     """
     n = len(first.counts)
-    both = number_ways(joined([first, second]))
-    rows = [*both.ways, np.unique(both.cells, return_inverse=True)[1]]
-    places = np.stack([*rows, turns(*rows, np.arange(len(both.counts)) < n)])
+    entries = number_ways(joined([first, second]))
+    rows = [*entries.ways, np.unique(entries.cells, return_inverse=True)[1]]
+    places = np.stack([*rows, turns(*rows, np.arange(len(entries.counts)) < n)])
     columns = [(first.hits, first.counts), (second.hits, second.counts)]
     if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(first.counts, second.counts):
         at = places[:, :n]
