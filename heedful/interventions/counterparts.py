@@ -90,7 +90,7 @@ class Members(Intervention):
 
     @classmethod
     def of(cls, pool: Examples) -> "Members":
-        """Find the counterparts of each example of a pool."""
+        """Find the counterparts of all examples in a pool."""
         counterparts: dict[int, list[int]] = {}
         for i, j in pairs_of(pool):
             counterparts.setdefault(i, []).append(j)
@@ -98,15 +98,15 @@ class Members(Intervention):
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         pairs = [(i, k, j) for i in positions.tolist() for k, j in enumerate(self.counterparts.get(i, ()), 1)]
-        bases, _, known = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
-        ids = [[pool.texts(f"groups.{part}", at) for at in (bases, known)] for part in pool.parts]
-        differ = np.array([pc.not_equal(*both).to_numpy(zero_copy_only=False) for both in ids], dtype=bool)
+        bases, _, members = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
+        ids = [[pool.texts(f"groups.{part}", at) for at in (bases, members)] for part in pool.parts]
+        differ = np.array([pc.not_equal(*pair).to_numpy(zero_copy_only=False) for pair in ids], dtype=bool)
         return Changes(
             bases,
             np.full(len(pairs), NO_DRAW, dtype=np.int16),
             lists_of(pool.uids.take(bases), pool.texts(f"groups.{COUNTERPARTS}", bases)),
-            known=known,
-            partner=pool.uids.take(known),
+            known=members,
+            partner=pool.uids.take(members),
             variant=pa.array([f"{_kind(pool, j)}#{k}" for _, k, j in pairs], pa.string()),
             part=pa.array(["+".join(compress(pool.parts, mask)) for mask in differ.T], pa.string()),
         )

@@ -53,30 +53,27 @@ def counterpart(rows: pa.Table, context: Context) -> Iterator[Number | Counts]:
     uid, partner, variant = (strings(edits, column) for column in ("uid", "partner", "variant"))
     sides = ("y", "gold"), ("y2", "gold2")
     before, after = (kind.scores(strings(edits, y), strings(edits, gold)) for y, gold in sides)
-    both = (before >= 0.5) & (after >= 0.5)
+    is_right = (before >= 0.5) & (after >= 0.5)
     sets, first, of_set = np.unique(_sets(edits), return_index=True, return_inverse=True)
-    wrong = np.bincount(of_set, ~both, minlength=len(sets)) > 0
+    wrong = np.bincount(of_set, ~is_right, minlength=len(sets)) > 0
     flags, name = constant_flags(rows), MetricName(FAMILY, context.data)
     yield Number(name._replace(statistic="all"), share(~wrong, cluster[first], flags, NONE), headline=True)
 
     edited = np.where(partner == "", _texts(uid, variant), partner)
     pairs = np.where(uid < edited, _texts(uid, edited), _texts(edited, uid))
     answered = is_answer(edits) & is_answer(edits, "y2")
-    kept = kind.scores(strings(edits, "y2"), strings(edits, "gold")) >= 0.5  # another text with the old answer stays
-    stays = alike(edits, kind) | (kept & (before >= 0.5))
-    is_same, is_met, no_other = (
-        equal_columns(edits, "gold", "gold2"),
-        met(edits, kind),
-        "no edit changes the gold label",
-    )
-    every, other, same = np.ones(len(uid), dtype=bool), answered & ~is_same, answered & is_same
+    has_old_answer = kind.scores(strings(edits, "y2"), strings(edits, "gold")) >= 0.5
+    stays = alike(edits, kind) | (has_old_answer & (before >= 0.5))  # another text with the old answer stays
+    is_same, is_met = equal_columns(edits, "gold", "gold2"), met(edits, kind)
+    every, flips, same = np.ones(len(uid), dtype=bool), answered & ~is_same, answered & is_same
+    no_flip = "no edit changes the gold label"
     measured = {  # statistic: values, edits that count, names of entries that count once, reason
-        "pair": (both, every, pairs, NONE),
+        "pair": (is_right, every, pairs, NONE),
         "original": (before, every, np.array([content[each] for each in uid], dtype=str), NONE),
         "edited": (after, every, edited, NONE),
-        "other_gold/moves": (is_met & ~stays, other, None, no_other),
-        "other_gold/elsewhere": (~is_met & ~stays, other, None, no_other),
-        "other_gold/stays": (stays, other, None, no_other),
+        "other_gold/moves": (is_met & ~stays, flips, None, no_flip),
+        "other_gold/elsewhere": (~is_met & ~stays, flips, None, no_flip),
+        "other_gold/stays": (stays, flips, None, no_flip),
         "same_gold/stays": (stays, same, None, "no edit keeps the label"),
     }
     of_kind = np.array([text.rpartition("#")[0] for text in variant], dtype=str)

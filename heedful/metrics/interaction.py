@@ -86,4 +86,5 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number | Counts]:
         yield from interaction(rows, pair, way, context)
 
 
-METRIC = Metric("interaction", numbers)
+WORDS: dict[str, str | None] = {f"interaction/{way}/share": f"share that needs both, {way}" for way in INTERVENTIONS}
+METRIC = Metric("interaction", numbers, words=WORDS)

@@ -8,15 +8,22 @@ the truth is its accuracy on all examples. The ranking accuracy of a ranker ("fe
 of models with different truths that the scores put in the true order, as a mean over samples; a tie counts 1/2.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from heedful.metrics.attributions.attribution import Attribution
+from heedful.metrics.attributions.factors import Factor, has_swapped_words
 from heedful.metrics.statistics.bootstrap import Key, few_clusters_flag, interval, measured, resample
 from heedful.records import Measurement, generator
+from heedful.records.rows import probabilities, strings
 
 ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
+BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
+SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that occur in both parts
 RESAMPLES = 2_000  # resamples of examples and models
 FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 simulations had a false alarm
 
@@ -134,21 +141,84 @@ class Ranking(NamedTuple):
         return float((self.success == 0.5).mean())
 
 
-def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """Map each baseline ranker to its values of one model: float64 [examples].
+@dataclass(frozen=True)
+class Population:
+    """The examples that one attribution method explains (the population), with the values of all rankers.
 
-    ACC is whether the prediction is gold, CONF the probability of the prediction, CONF_GT that of the gold label, and
-    REVERSED minus that, whose results resemble those that the paper reports for CONF-GT.
+    Attributes:
+        values: Values by ranker, :data:`ACC` among them, nan if undefined: float64 [models, population]. Factors, which
+            are lower for better models, are negated.
+        undefined: For each factor in ``values``, the number of examples on which it is undefined for some model.
+        left_out: The reason why a factor is omitted, by factor; Holm's correction does not count omitted factors.
+        without_swap: Number of examples without swapped words (words that the parts have in different orders), on which
+            the factors :data:`SWAPS` are 0.
+        places: Indices of the population among all examples: int64 [population].
+    """
+
+    values: Mapping[str, np.ndarray]
+    undefined: Mapping[str, int]
+    left_out: Mapping[str, str]
+    without_swap: int
+    places: np.ndarray
+
+
+def population_of(
+    bases: Sequence[pa.Table],
+    labels: Sequence[Sequence[str]],
+    explained: Sequence[Sequence[Attribution]],
+    factors: Mapping[str, Factor],
+) -> Population:
+    """Compute the values of baselines and factors; a baseline is omitted if a model lacks it.
+
+    A factor is omitted if it is undefined for all examples, if it equals an earlier factor, or if it is about swapped
+    words and no example has such words.
 
     Args:
-        p: Probabilities of the labels: float [examples, labels]. If ``labels`` is 0, only ACC is computed.
-        y: Positions of the predicted labels, -1 for a missing answer: int [examples].
-        gold: Positions of the gold labels: int [examples].
+        bases: Rows of unchanged examples per model, the same examples in the same order.
+        labels: Labels per model, in the order of its probabilities.
+        explained: Attributions per model, for the same examples.
+        factors: Factors by name.
     """
+    position = {uid: k for k, uid in enumerate(bases[0]["uid"].to_pylist())}
+    places = np.array([position[attribution.uid] for attribution in explained[0]])
+    by_model = [baselines(base.take(pa.array(places)), names) for base, names in zip(bases, labels, strict=True)]
+    shared = [name for name in by_model[0] if all(name in values for values in by_model)]
+    values = {name: np.stack([of_model[name] for of_model in by_model]) for name in shared}
+    has_swap = [has_swapped_words(attribution) for attribution in explained[0]]
+    undefined: dict[str, int] = {}
+    left_out: dict[str, str] = {}
+    for name, factor in factors.items():
+        column = -np.array([[factor(each) for each in examples] for examples in explained], dtype=np.float64)
+        twins = (earlier for earlier in undefined if np.array_equal(values[earlier], column, equal_nan=True))
+        is_undefined = np.isnan(column).any(axis=0)  # None became nan
+        if is_undefined.all():
+            left_out[name] = "not defined for any example"
+        elif name in SWAPS and not any(has_swap):
+            left_out[name] = "0 for all examples, and none has swapped words"
+        elif twin := next(twins, None):
+            left_out[name] = f"the same as {twin}"
+        else:
+            undefined[name], values[name] = int(is_undefined.sum()), column
+    return Population(values, undefined, left_out, has_swap.count(False), places)
+
+
+def baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
+    """Map each baseline ranker to its values of one model: float64 [examples].
+
+    ACC is whether the prediction is gold, CONF the probability of the prediction (nan for a missing answer), CONF_GT
+    the probability of the gold label, and REVERSED minus CONF_GT, which resembles the results of CONF-GT in the paper.
+
+    Args:
+        base: Rows of unchanged examples; without probabilities, only ACC is computed.
+        labels: Labels in the order of the probabilities.
+    """
+    y, gold = strings(base, "y"), strings(base, "gold")
     acc = {ACC: (y == gold).astype(np.float64)}
-    if not p.shape[1]:
+    if not labels or base["p"].null_count:
         return acc
-    of_y, of_gold = (np.where(index < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), index]) for index in (y, gold))
+    column = {label: k for k, label in enumerate(labels)}
+    p = np.column_stack([probabilities(base, "p").astype(np.float64), np.full(len(y), np.nan)])  # the last for no label
+    of_y, of_gold = (p[np.arange(len(p)), [column.get(text, -1) for text in texts]] for texts in (y, gold))
     return acc | {CONF: of_y, CONF_GT: of_gold, REVERSED: -of_gold}
 
 
@@ -175,6 +245,16 @@ def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tupl
     less = np.asarray(correct, dtype=np.float64) - baseline
     of_clusters = np.bincount(clusters, less - less.mean())
     return float(less.mean()), float(np.sqrt((of_clusters**2).sum()) / len(less))
+
+
+def near_pairs(correct: np.ndarray, clusters: np.ndarray) -> set[tuple[int, int]]:
+    """Return pairs of models, the better one first, whose accuracies differ by less than two standard errors.
+
+    ``correct`` holds the scores of predictions: float64 [models, examples]; ``clusters`` is as in :func:`gap`.
+    """
+    pairs = [(int(better), int(worse)) for better, worse in ordered_pairs(correct.mean(axis=1))]
+    gaps = {(better, worse): gap(correct[better], correct[worse], clusters) for better, worse in pairs}
+    return {pair for pair, (value, error) in gaps.items() if value < 2 * error}
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -234,7 +314,9 @@ def over_examples_and_models(
     nearly all examples.
 
     Args:
-        values: As in :func:`ranked`, like ``correct``, ``population``, ``clusters``, ``resamples``.
+        values: Values by ranker; nan if undefined: float64 [models, population].
+        correct: As in :func:`ranked`, like ``clusters`` and ``resamples``.
+        population: Indices, among all examples, of the population: int64 [population].
         choices: Random numbers of :func:`uniforms`: float64 [samples, n].
         key: Seed and purpose, which determine the random numbers.
 
@@ -290,41 +372,38 @@ class Ranked(NamedTuple):
 
 
 def ranked(
-    values: Mapping[str, np.ndarray],
-    factors: Collection[str],
+    population: Population,
     correct: np.ndarray,
-    population: np.ndarray,
     clusters: np.ndarray,
     n: int,
     samples: int,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Ranked:
-    """Measure how well rankers order models, and test whether the rankers in ``factors`` do better than ACC.
+    """Measure how well rankers order models, and test whether factors do better than ACC.
 
     A further ranker of the result is :data:`RANDOM`, whose scores are random numbers.
 
     Args:
-        values: Values by ranker, :data:`ACC` among them; nan if undefined: float64 [models, population].
-        factors: Names of the rankers to test against ACC.
+        population: The explained examples, with the values of the rankers.
         correct: Scores of predictions, whose means over examples are not all equal: float64 [models, examples].
-        population: Indices, among all examples, of the population: int64 [population].
         clusters: Cluster (group of dependent examples) per example: int [examples].
         n: Number of examples per sample.
         samples: Number of samples (B).
         seed: Seed of the samples and resamples.
         resamples: Number of resamples of examples and models.
     """
+    values, places = population.values, population.places
     choices, truth = uniforms(n, samples, seed), correct.mean(axis=1)
-    means = sample_means(np.stack(list(values.values())), drawn_positions(choices, len(population)))
+    means = sample_means(np.stack(list(values.values())), drawn_positions(choices, len(places)))
     scores = dict(zip(values, means, strict=True))
     scores[RANDOM] = generator("random ranker", seed).random((len(truth), samples))
     rankings = {name: Ranking.of(each, truth) for name, each in scores.items()}
-    again = over_examples_and_models(values, correct, population, choices, clusters, (seed, n), resamples)
-    flags = few_clusters_flag(clusters[population])
+    again = over_examples_and_models(values, correct, places, choices, clusters, (seed, n), resamples)
+    flags = few_clusters_flag(clusters[places])
     few_shot = {name: measured(rankings[name].few_shot, samples, again[name], flags) for name in values}
     few_shot[RANDOM] = Measurement(rankings[RANDOM].few_shot, samples)
-    less = {name: again[name] - again[ACC] for name in values if name in factors}
+    less = {name: again[name] - again[ACC] for name in population.undefined}
     is_tested = len(np.unique(truth)) >= FEWEST
     p = {name: two_sided(resampled) for name, resampled in less.items() if is_tested}
     p_holm = dict(zip(p, holm(list(p.values())), strict=True))

@@ -23,6 +23,7 @@ MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", 
 STEPS, SOURCE = "steps", "source"
 IDENTITY = "identity"  # all entries of the identity except the entries that a seed or a fold changes
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
+SAME = (KIND, REGIME, DATA, DEFAULT, EXAMPLES, IDENTITY)  # for means of runs that differ in a seed or a fold
 PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # for reports that join the rows of models by example
 ASPECTS_OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
 REMEDIES = {
@@ -38,10 +39,12 @@ REMEDIES = {
     GROUPS: "Evaluate both with the same data.groups, data.cluster and version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
-Found = Iterator[tuple[str, str]]  # (aspect, sentence about two runs)
+Differences = Iterator[tuple[str, str]]  # (aspect, sentence about two runs without its full stop)
 
 
-def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Collection[str] | None = None) -> Found:
+def differences(
+    runs: Sequence[Run], aspects: Collection[str], evaluations: Collection[str] | None = None
+) -> Differences:
     """Yield the reasons why the numbers of runs cannot be compared.
 
     An aspect is a property in which runs must be equal, such as EXAMPLES, or must differ, such as MODEL. For MODEL,
@@ -65,18 +68,26 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
             yield from _identity_differences(first, second, names)
         if first.data != second.data or (first.split != second.split and first.fold == second.fold):
             if DATA in aspects:
-                sets = f"{first.data} {first.split} and {second.data} {second.split}"
-                one_name = first.data != second.data and _have_same_examples(first, second)
-                hint = ", whose examples are the same: measure both with one name=" if one_name else ""
-                yield DATA, f"{names} were evaluated on {sets}{hint}"
+                yield DATA, f"{names} were evaluated on {_describe_data(first, second)}"
         elif ASPECTS_OF_ROWS.intersection(aspects):
             common = [name for name in first.rows if name in second.rows]
             common = [name for name in common if evaluations is None or name in evaluations]
             yield from (entry for entry in _row_differences(first, second, names, common) if entry[0] in aspects)
         if SECTIONS in aspects:
-            hashes = [_hashes_of_pairs(run) for run in (first, second)]
-            for evaluation in (name for name in hashes[0] if hashes[0][name] != hashes[1].get(name, hashes[0][name])):
-                yield SECTIONS, f"The numbers of {evaluation} rest on different pairs of examples in these runs"
+            hashes, other_hashes = _hashes_of_pairs(first), _hashes_of_pairs(second)
+            for evaluation in hashes:
+                if hashes[evaluation] != other_hashes.get(evaluation, hashes[evaluation]):
+                    yield SECTIONS, f"The numbers of {evaluation} rest on different pairs of examples in these runs"
+
+
+def _describe_data(first: Run, second: Run) -> str:
+    """Name the data sets and splits of two runs, with a hint if only their names differ."""
+    sets = f"{first.data} {first.split} and {second.data} {second.split}"
+    common = [name for name in ALL_EXAMPLES if name in first.rows and name in second.rows]
+    if first.data == second.data or not common:
+        return sets
+    hashes = [sorted(_content_hashes(run.rows[common[0]][0]).values()) for run in (first, second)]
+    return f"{sets}, whose examples are the same: measure both with one name=" if hashes[0] == hashes[1] else sets
 
 
 def _hashes_of_pairs(run: Run) -> dict[str, list[str]]:
@@ -94,13 +105,7 @@ def require_alike(
     evaluations: Collection[str] | None = None,
     remedies: Mapping[str, str] = REMEDIES,
 ) -> None:
-    """Raise an error with the first of the :func:`differences` of runs, if there are any.
-
-    Args:
-        runs: The runs.
-        aspects: The aspects to compare.
-        evaluations: The evaluations whose rows are compared; by default all.
-        remedies: Advice by aspect, the second sentence of the message.
+    """Raise an error with the first of the :func:`differences` of runs, and with the advice for its aspect.
 
     Raises:
         RunError: The numbers of the runs cannot be compared.
@@ -110,10 +115,7 @@ def require_alike(
 
 
 def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
-    """Return the :func:`differences` of runs as notes for a report.
-
-    Each aspect in which runs differ has one note: the first difference, and how many further pairs of runs differ.
-    """
+    """Return a note per aspect of the :func:`differences`: the first difference, and how many further pairs differ."""
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, aspects):
         sentences.setdefault(aspect, []).append(sentence)
@@ -140,10 +142,8 @@ def by_data(runs: Sequence[Run]) -> list[list[Run]]:
     return [[run for run in runs if (run.data, run.split) == key] for key in keys]
 
 
-def _model_differences(first: Run, second: Run) -> Found:
-    """Yield the :func:`differences` about the models of two runs, by aspect: MODEL, STEPS, SOURCE, KIND, REGIME or
-    TRAINING.
-    """
+def _model_differences(first: Run, second: Run) -> Differences:
+    """Yield the differences of the aspects MODEL, STEPS, SOURCE, KIND, REGIME and TRAINING."""
     names = f"{first.folder} and {second.folder}"
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
     if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
@@ -165,12 +165,8 @@ def _model_differences(first: Run, second: Run) -> Found:
         yield TRAINING, f"{names} have the same seed, {first.seeds[0]}{fold}"
 
 
-def _identity_differences(first: Run, second: Run, names: str) -> Found:
-    """Yield the differences between the identities (descriptions of model, training and data) of two runs.
-
-    Entries that depend on a seed or a fold do not count. ``names`` is the text for both runs in the sentences, such as
-    "runs/a and runs/b".
-    """
+def _identity_differences(first: Run, second: Run, names: str) -> Differences:
+    """Yield the differences of the aspect IDENTITY; ``names`` is the subject, such as "runs/a and runs/b"."""
     identities = [_flat_identity(run.identity) for run in (first, second)]
     for name in sorted(identities[0].keys() | identities[1].keys()):
         values = [identity.get(name) for identity in identities]
@@ -185,9 +181,7 @@ def _identity_differences(first: Run, second: Run, names: str) -> Found:
 
 
 def _flat_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten an identity: {"settings": {"max_length": 64}} becomes {"settings.max_length": 64}. Entries that depend on
-    a seed or a fold are left out.
-    """
+    """Return entries such as {"settings.max_length": 64}, without those that depend on a seed or a fold."""
     simple = {k: v for k, v in identity.items() if k not in CHANGED_BY_SEED and not isinstance(v, Mapping)}
     for name, value in identity.items():
         inner = value.items() if isinstance(value, Mapping) else ()
@@ -196,13 +190,8 @@ def _flat_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     return simple | ({"regime": regime.removesuffix(f"-fold-{identity.get('fold')}")} if regime else {})
 
 
-def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
-    """Yield the differences between the rows (predictions) of two runs.
-
-    A difference is a pair of an aspect and a sentence without its full stop. The aspects are DEFAULT (the default
-    label), SEED, EXAMPLES, GROUPS and CHANGES (the changed inputs). ``names`` is the subject of the sentence, such as
-    "runs/a and runs/b". Both runs have rows of each evaluation in ``evaluations``.
-    """
+def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Differences:
+    """Yield the differences between the rows of evaluations that both runs have: :data:`ASPECTS_OF_ROWS`."""
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}
     defaults = [[about["context"].get("default_label") for about in pair] for pair in metadata.values()]
@@ -224,27 +213,13 @@ def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[
 
 
 def _content_hashes(rows: pa.Table) -> dict[str, str]:
-    """Return the hash of the content (label and parts) of each example, by uid.
-
-    Args:
-        rows: The rows of an evaluation.
-    """
+    """Return the hash of the content (label and parts) of each example of an evaluation, by uid."""
     # The evaluation "attributions" has no base rows (predictions for unchanged examples), and a hash in every row
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 
-def _have_same_examples(first: Run, second: Run) -> bool:
-    """Whether two runs on data of different names have the same contents of examples in an evaluation of both."""
-    common = [name for name in ALL_EXAMPLES if name in first.rows and name in second.rows]
-    hashes = [sorted(_content_hashes(run.rows[common[0]][0]).values()) for run in (first, second) if common]
-    return bool(common) and hashes[0] == hashes[1]
-
-
 def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:
-    """Describe how the examples of two runs differ; None if they are equal or two folds of a cross-validation.
-
-    Without evaluations, only the numbers of examples and the majority shares are compared.
-    """
+    """Describe how the examples of two runs differ; None if they are equal or two folds of a cross-validation."""
     for name in evaluations:
         uids = [_content_hashes(run.rows[name][0]) for run in (first, second)]
         are_folds = first.fold != second.fold and uids[0].keys().isdisjoint(uids[1])
@@ -252,6 +227,7 @@ def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> st
             return differ
     if evaluations or first.fold != second.fold:
         return None
+    # Without rows, only the numbers of examples and the majority shares can be compared
     counts = [(run.score["n"], run.majority and run.majority["value"]) for run in (first, second) if run.score]
     if len(counts) < 2 or counts[0] == counts[1]:
         return None

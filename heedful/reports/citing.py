@@ -8,19 +8,13 @@ from typing import Any
 
 from heedful.records.storage.schema import AUTHORS, TITLE, VERSION
 
-PAPERS = {  # key in papers.bib by evaluation
-    "attentiveness": "elazar-attentiveness",
-    "answers": "elazar-attentiveness",
-    "default_label": "elazar-attentiveness",
-    "naive_partial": "elazar-attentiveness",
-    "table_rows": "gupta-tabular-evidence",
-    "evidence": "gupta-tabular-evidence",
-    "challenge": "gupta-tabular-evidence",
-    "counterfactual_tables": "gupta-tabular-evidence",
-    "natural_logic": "rozanova-causal-effects",
-    "two_class": "rozanova-causal-effects",
-    "attributions": "singhal-few-examples",
+EVALUATIONS = {  # by key in papers.bib
+    "elazar-attentiveness": ("attentiveness", "answers", "default_label", "naive_partial"),
+    "gupta-tabular-evidence": ("table_rows", "evidence", "challenge", "counterfactual_tables"),
+    "rozanova-causal-effects": ("natural_logic", "two_class"),
+    "singhal-few-examples": ("attributions",),
 }
+PAPERS = {evaluation: key for key, evaluations in EVALUATIONS.items() for evaluation in evaluations}
 HEEDFUL = (
     f"@software{{heedful,\n  author = {{{{{AUTHORS}}}}},\n  title = {{{{{TITLE}}}}},\n  version = {{{VERSION}}},\n}}\n"
 )
@@ -40,9 +34,7 @@ def bibtex(content: Mapping[str, Any]) -> str:
 
 
 def paper_of(evaluation: str) -> str:
-    """Return first author and title of the paper that defines an evaluation, as "Elazar et al., “Measuring ...”"; "" if
-    no paper does.
-    """
+    """Return author and title of the paper that defines an evaluation, as "Elazar et al., “Measuring ...”", or ""."""
     if evaluation not in PAPERS:
         return ""
     ((author, title),) = re.findall(r"author = {(.*?) and .*\n  title = {{(.*)}}", _entries()[PAPERS[evaluation]])

@@ -18,7 +18,7 @@ from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import MANY, Context, Measurement, RunError, percent
-from heedful.records.rows import BASE, number_runs, rows_with, strings
+from heedful.records.rows import BASE, rows_with, strings
 from heedful.records.text import normal_form
 from heedful.reports.alike import PAIRED, by_data, require_alike
 from heedful.reports.flags import FLAGS
@@ -37,7 +37,6 @@ class Swaps:
 
     answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
     eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
-    example: np.ndarray  # index of the example: int [swaps]
     hit: np.ndarray  # whether the swap changes the prediction: bool [swaps]
     columns: Drawn  # example, draw and clusters of the swaps
     has_too_few: bool  # whether no swap counts because too many inputs got no answer
@@ -50,20 +49,16 @@ class Swaps:
             answers = np.array([normal_form(answer) for answer in answers], dtype=object)
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.base_answered) or (
-            one_text is not None and one_text.is_withheld
-        )
+        is_withheld = one_text is not None and one_text.is_withheld
+        has_too_few = is_withheld or has_too_few_answers(rows, swapped.base_answered)
         counted = np.zeros_like(swapped.counted) if has_too_few else swapped.counted
-        example = number_runs(rows, "uid")[counted]
-        eligible = np.bincount(example, minlength=len(answers)) > 0
-        return cls(answers, eligible, example, swapped.hit[counted], Drawn.of(rows).where(counted), has_too_few)
+        columns = Drawn.of(rows).where(counted)
+        eligible = np.bincount(columns.uid, minlength=len(answers)) > 0
+        return cls(answers, eligible, swapped.hit[counted], columns, has_too_few)
 
     def score(self, examples: np.ndarray, reason: str) -> Measurement:
-        """Return the attentiveness over some examples, given by a mask, bool [examples].
-
-        If no swap of these examples counts, the attentiveness is undefined, and ``reason`` says why.
-        """
-        among = examples[self.example]
+        """Return the attentiveness over the examples of a mask, bool [examples]; ``reason`` if none of them counts."""
+        among = examples[self.columns.uid]
         columns = self.columns.where(among)
         return mean_over_draws(self.hit[among].astype(float), columns, few_examples(columns.examples), reason)
 
@@ -74,22 +69,14 @@ class Comparison:
 
     An example is eligible in a run if at least one of its swaps counts: the model answers it, but not with the default
     label. U is the set of examples that are eligible in all runs and have the same prediction in all runs.
-
-    Attributes:
-        labels: For each predicted label, the number of examples in U.
-        examples: Number of predicted examples.
-        on_u: Attentiveness on the examples in U, by run.
-        eligible: Attentiveness on all eligible examples of a run, by run.
-        less: For each run, ``on_u`` minus ``eligible``.
-        pairs: For each pair of runs (i, j), attentiveness of run j minus attentiveness of run i, on U.
     """
 
-    labels: Mapping[str, int]
-    examples: int
-    on_u: Sequence[Measurement]
-    eligible: Sequence[Measurement]
-    less: Sequence[Measurement]
-    pairs: Mapping[tuple[int, int], Measurement]
+    labels: Mapping[str, int]  # number of examples in U by predicted label
+    examples: int  # number of predicted examples
+    on_u: Sequence[Measurement]  # attentiveness on the examples in U, by run
+    eligible: Sequence[Measurement]  # attentiveness on all eligible examples of a run, by run
+    less: Sequence[Measurement]  # on_u minus eligible, by run
+    pairs: Mapping[tuple[int, int], Measurement]  # for runs (i, j), on_u of run j minus on_u of run i
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
@@ -117,16 +104,13 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         examples=len(in_u),
         on_u=on_u,
         eligible=eligible,
-        less=[difference(*both) for both in zip(eligible, on_u, strict=True)],
+        less=[difference(*pair) for pair in zip(eligible, on_u, strict=True)],
         pairs={(i, j): difference(on_u[i], on_u[j]) for i, j in combinations(range(len(swaps)), 2)},
     )
 
 
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
-    """Return a comparison as a table with a line for each run; ``names`` are the names of the runs.
-
-    The caption describes U, and lists the differences of all pairs of runs.
-    """
+    """Return a comparison as a table of runs with these names; the caption has U and the differences of all pairs."""
     rows = []
     for name, on_u, eligible, less in zip(names, compared.on_u, compared.eligible, compared.less, strict=True):
         scores = [cell for m in (on_u, eligible) for cell in (number(m, ci95=True), str(m.n))]
@@ -144,8 +128,12 @@ def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
 
 
 def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
-    """Print a :class:`Comparison` for each data set and swapped part, in a terminal or in one of the :data:`FORMATS`;
-    ``with_all`` includes models that are not above the majority share.
+    """Print a :class:`Comparison` for each data set and swapped part.
+
+    Args:
+        folders: Folders of runs.
+        with_all: Whether to include models that are not above the majority share.
+        text_format: One of :data:`.FORMATS`; None for a terminal.
     """
     measured = read_runs(folders)
     if len(measured) < 2:

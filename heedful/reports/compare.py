@@ -8,31 +8,13 @@ from heedful.metrics.number import Numbers, measured
 from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.over_seeds import change_over_seeds, over_seeds
 from heedful.metrics.statistics.paired import RecordedShare, recording
-from heedful.records import HeedfulError, Measurement, MetricName, RunError
-from heedful.reports.alike import (
-    CHANGES,
-    DATA,
-    DEFAULT,
-    EXAMPLES,
-    GROUPS,
-    IDENTITY,
-    KIND,
-    MODEL,
-    REGIME,
-    TRAINING,
-    UNCHANGED,
-    differences,
-    notes,
-    require_alike,
-    side_by_side,
-)
+from heedful.records import Measurement, MetricName, RunError
+from heedful.reports import alike
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.results import metrics_of
 from heedful.reports.runs import Run, read_runs, result_folders, unlabelled_notes
-from heedful.reports.tables import basis, emit
+from heedful.reports.tables import basis, bounds, emit, percents
 from heedful.reports.terminal.table import TITLE, build, in_columns, merged, print_table
-
-SAME = (KIND, REGIME, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects in which the runs of a mean are equal
 
 
 def _recorded(run: Run, only: str | None = None) -> Numbers:
@@ -54,18 +36,24 @@ def means(runs: Sequence[Run]) -> list[Run]:
     Raises:
         RunError: No two runs belong together, or two runs have the same model or the same seed.
     """
+    if len(runs) < 2:
+        raise RunError("--mean needs at least two runs. Name the folders of two runs or more.")
+    groups = _groups(runs)
+    for group in groups if len(groups) < len(runs) else [list(runs)]:
+        alike.require_alike(group, (alike.MODEL, alike.TRAINING, *alike.SAME))
+    return [_mean(group) if len(group) > 1 else group[0] for group in groups]
+
+
+def _groups(runs: Sequence[Run]) -> list[list[Run]]:
+    """Group the runs that differ only in a seed or a fold, in their order."""
     groups: list[list[Run]] = []
     for run in runs:
-        same = (group for group in groups if not any(differences((group[0], run), SAME)))
+        same = (group for group in groups if not any(alike.differences((group[0], run), alike.SAME)))
         if (group := next(same, None)) is None:
             groups.append([run])
         else:
             group.append(run)
-    if len(runs) < 2:
-        raise RunError("--mean needs at least two runs. Name the folders of two runs or more.")
-    for group in groups if len(groups) < len(runs) else [list(runs)]:
-        require_alike(group, (MODEL, *SAME[:2], TRAINING, *SAME[2:]))
-    return [_mean(group) if len(group) > 1 else group[0] for group in groups]
+    return groups
 
 
 def _mean(runs: Sequence[Run]) -> Run:
@@ -111,7 +99,8 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
     """Compute the numbers of the second run minus the numbers of the first run, over the same examples.
 
     Returns:
-        The differences by the name of the metric, with paired 95 % intervals, for the shares that both runs have.
+        The differences by the name of the metric, with paired 95 % intervals, of the shares, ratios and means that both
+        runs have.
         Metrics of changed examples are omitted if the changes or the default label differ. The differences of two means
         over seeds are means over the seeds that both have; empty without such a seed.
 
@@ -121,16 +110,12 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
     pairs = _pairs(first, second)
     changes_by_name: dict[str, Measurement] = {}
     for pair in pairs:
-        require_alike(pair, (DATA, EXAMPLES, GROUPS))
+        alike.require_alike(pair, (alike.DATA, alike.EXAMPLES, alike.GROUPS))
     for evaluation in metrics_of(pairs[0][0].rows) if pairs else ():
         if not all(evaluation in run.rows for pair in pairs for run in pair):
             continue
-        same_changes = not any(
-            any(differences(pair, (DEFAULT,)))
-            or pair[0].rows[evaluation][1]["manifest"] != pair[1].rows[evaluation][1]["manifest"]
-            for pair in pairs
-        )
-        if evaluation not in UNCHANGED and not same_changes:
+        aspects = () if evaluation in alike.UNCHANGED else (alike.DEFAULT, alike.CHANGES)
+        if any(any(alike.differences(pair, aspects, (evaluation,))) for pair in pairs):
             continue
         before, after = ([_recorded(run, evaluation) for run in runs] for runs in zip(*pairs, strict=True))
         for name in before[0]:
@@ -142,10 +127,7 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
 
 
 def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measurement, list[str]]]:
-    """Yield the :func:`run_differences` of the headlines (main numbers) that have a value in both runs.
-
-    Yields:
-        The label of the headline, the difference, and the flags of the headline in both runs.
+    """Yield label, :func:`run_differences` and flags of the headlines (main numbers) that have a value in both runs.
 
     Raises:
         RunError: The runs were not evaluated on the same examples.
@@ -163,18 +145,17 @@ def _paired_notes(runs: Sequence[Run]) -> list[str]:
         return []
     if not (pairs := _pairs(*runs)):
         return ["Not paired: one is no mean, or the means have no seed in common."]
-    if any(differences(pairs[0], (EXAMPLES,))):  # other notes name the examples that differ
+    if any(alike.differences(pairs[0], (alike.EXAMPLES,))):  # other notes name the examples that differ
         return []
-    lines = [f"Not paired: {note}" for note in notes(pairs[0], (DATA, GROUPS, CHANGES))]
-    if any(differences(pairs[0], (DATA, GROUPS))):
+    lines = [f"Not paired: {note}" for note in alike.notes(pairs[0], (alike.DATA, alike.GROUPS, alike.CHANGES))]
+    if any(alike.differences(pairs[0], (alike.DATA, alike.GROUPS))):
         return lines
     if len(pairs) < max(len(run.members) for run in runs):
         lines.append(f"The differences are over the seeds that both means have: {len(pairs)}.")
     for label, m, raised in headline_differences(*runs):
         flags = marks(dict.fromkeys(flag for flag in raised if flag in FLAGS))
-        low, high = (100 * bound for bound in m.ci95)
-        interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-        lines.append(f"{label} (2) - (1): {100 * m.value:+.2f} points, {interval}, {basis(m)}{flags}")
+        interval = f"paired 95 % interval {bounds(m.ci95, '+', 2)}" if m.ci95 else "no interval"
+        lines.append(f"{label} (2) - (1): {percents(m.value, '+', 2)} points, {interval}, {basis(m)}{flags}")
     return lines
 
 
@@ -185,7 +166,7 @@ def print_side_by_side(folders: Sequence[str], is_mean: bool, text_format: str |
     runs = read_runs(result_folders(folders) if is_mean else folders)
     table_runs = means(runs) if is_mean else runs
     results = {run.folder: run.results for run in table_runs}
-    texts = side_by_side(runs)
+    texts = alike.side_by_side(runs)
     sizes = " and ".join(dict.fromkeys(str(max(1, len(run.members))) for run in table_runs))
     title = f"mean of {sizes} runs, in %, ± std [95 %]" if is_mean else TITLE
     if text_format:
@@ -200,8 +181,7 @@ def print_side_by_side(folders: Sequence[str], is_mean: bool, text_format: str |
 
 
 def print_prompts(folders: Sequence[str]) -> None:
-    """Print the results of prompts: means over the seeds of demonstrations, or else a column for each."""
-    try:
-        print_side_by_side(folders, True, None)
-    except HeedfulError:
-        print_side_by_side(folders, False, None)
+    """Print the results of prompts: means over the seeds of demonstrations, or a column for each if none has a mean."""
+    groups = [group for group in _groups(read_runs(folders)) if len(group) > 1]
+    has_repeats = any(any(alike.differences(group, (alike.MODEL, alike.TRAINING))) for group in groups)
+    print_side_by_side(folders, bool(groups) and not has_repeats, None)

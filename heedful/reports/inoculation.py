@@ -3,10 +3,8 @@
 A challenge test consists of edited examples; inoculation is training on a few of them. The report compares the accuracy
 before and after inoculation on the original test, on the challenge test, and on the originals of the edited examples.
 
-The arguments are folders that evaluate.py wrote, on the same data with the same settings. These data are the original
-test; of several splits, each is an original test of its own. A challenge test is either an original test after one kind
-of change, or a separate data set, such as "counterfactuals-alpha1". The original test of "counterfactuals-alpha1" is
-the split "alpha1" if the data have this split, and otherwise all data.
+Each split of the evaluated data is an original test. A challenge test is an original test after one kind of change, or
+a separate data set: the original test of "counterfactuals-alpha1" is the split "alpha1" if there is one, else all data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +38,6 @@ TIMES = ("before", "after", "change")
 PARTS = {"original": "original test", "paired": "paired originals", "challenge": "challenge", "gap": "gap"}
 # Directions in which a change flips the label: label in the table by ending of the statistic
 WAYS = {f"/{way}": way.replace("_", " ") for way in FROM} | {f"/{BOTH_WAYS}": "mean of both"}
-Families = dict[str, tuple[str, ...]]  # interventions by kind of change
 
 
 class Test(NamedTuple):
@@ -50,7 +47,7 @@ class Test(NamedTuple):
     source: str  # name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data
     family: str  # kind of change: "perturb", "title" or "annotated"
     interventions: tuple[str, ...]  # interventions of this kind
-    kind: str  # "preserved" or "flipped", the effect of the change on the label
+    kind: str = ""  # "preserved" or "flipped", the effect of the change on the label
     split: str = ""  # split of the original examples; "" for all splits
 
     def __str__(self) -> str:
@@ -59,45 +56,34 @@ class Test(NamedTuple):
 
     def select(self, rows: pa.Table) -> pa.Table:
         """Select the rows with the source or the split of this test from the rows of its evaluation."""
-        if self.source:
-            return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/"))
-        return _in_split(rows, self.split)
+        return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/")) if self.source else self.originals(rows)
+
+    def originals(self, rows: pa.Table) -> pa.Table:
+        """Select the rows with the split of this test from the rows of the original test."""
+        return of_split(rows, self.split) if self.split else rows
 
 
-def _in_split(rows: pa.Table, split: str) -> pa.Table:
-    return of_split(rows, split) if split else rows
-
-
-def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """Yield a tuple (source, split, families) for each set of challenge examples (edited examples) of an evaluation.
-
-    They are the source and the split of a :class:`Test`, and the interventions by kind of change.
-    """
+def _families(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[Test]:
+    """Yield the possible tests of an evaluation, without the kind: a test per set or split, and kind of change."""
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
             source = set_data(name)
             *annotated, title = set_changes(name)
             split = next((split for split in splits if source.endswith(f"-{split}")), "")
-            yield source, split, {"annotated": tuple(annotated), "title": (title,)}
+            yield Test(evaluation, source, "annotated", tuple(annotated), split=split)
+            yield Test(evaluation, source, "title", (title,), split=split)
         return
     settings = ChallengeSettings.from_context(context)
-    perturbed = tuple(perturbations(settings.kinds))
-    titles = (TITLE,) if settings.title else ()
     for split in splits or ("",):
-        yield "", split, {"perturb": perturbed, "title": titles}
+        yield Test(evaluation, "", "perturb", tuple(perturbations(settings.kinds)), split=split)
+        yield Test(evaluation, "", "title", (TITLE,) if settings.title else (), split=split)
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
-    """Yield a description (:class:`Test`) of each challenge test that has rows in an evaluation.
-
-    Its edited examples have the same source, split and kind of change, and either all keep or all flip the label.
-    ``rows`` and ``context`` belong to the evaluation; ``splits`` are empty if the data have one split.
-    """
-    for source, split, families in _challenge_sets(evaluation, context, splits):
-        for family, names in families.items():
-            test = Test(evaluation, source, family, names, "", split)
-            pairs = challenge_pairs(test.select(rows), names) if names else {}
-            yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
+    """Yield each challenge test with ``rows`` in an evaluation; ``splits`` are empty if the data have one split."""
+    for test in _families(evaluation, context, splits):
+        pairs = challenge_pairs(test.select(rows), test.interventions) if test.interventions else {}
+        yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
 
 
 def compare(first: Run, second: Run) -> dict[Test, Numbers]:
@@ -122,7 +108,7 @@ def compare(first: Run, second: Run) -> dict[Test, Numbers]:
     for evaluation in (name for name in (CHALLENGE, SETS) if name in first.rows and name in second.rows):
         rows = [run.rows[evaluation][0] for run in runs]
         for test in challenge_tests(rows[0], evaluation, first.contexts[evaluation], splits):
-            original = tuple(_in_split(run.rows[ORIGINAL][0], test.split) for run in runs)
+            original = tuple(test.originals(run.rows[ORIGINAL][0]) for run in runs)
             challenge = tuple(map(test.select, rows))
             seed = first.results["seed"]
             compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, seed)
@@ -135,10 +121,7 @@ def compare(first: Run, second: Run) -> dict[Test, Numbers]:
 
 
 def _cells(test: Test, numbers: Numbers) -> Cells:
-    """Return the table of a challenge test: accuracy before and after inoculation, and the change.
-
-    If the changes flip labels, further rows show the accuracies by direction of the flip.
-    """
+    """Return the table of a challenge test; if labels flip, also with accuracies by direction of the flip."""
     rows = []
     for part, label in PARTS.items():
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}

@@ -14,23 +14,14 @@ FEW = 2  # undefined numbers of labels below one number; more share a line
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table: a number with its label.
+    """A line of a table: a number with its label."""
 
-    Attributes:
-        metric: Name of the number in results.json.
-        label: Label of the line.
-        level: Indentation: 0 for a main number, 1 for a number below it.
-        unit: Unit of the number.
-        is_headline: Whether tables that compare runs have the line.
-        text: Text in place of the number.
-    """
-
-    metric: str
+    metric: str  # name of the number in results.json
     label: str
-    level: int = 0
+    level: int = 0  # indentation: 0 for a main number, 1 for a number below it
     unit: str = "percent"
-    is_headline: bool = False
-    text: str = ""
+    is_headline: bool = False  # whether tables that compare runs have the line
+    text: str = ""  # in place of the number
 
 
 def lines_of(results: Mapping[str, Any]) -> list[Line]:
@@ -103,12 +94,12 @@ def _without_undefined(lines: Mapping[MetricName, Line], numbers: Mapping[Metric
     never = [name for name in lines if name.slice.startswith("from_") and numbers[name]["value"] is None]
     counts = Counter(name._replace(slice="") for name in never)
     last = {name._replace(slice=""): name for name in never if counts[name._replace(slice="")] > FEW}
-    shown = []
+    visible = []
     for name, line in lines.items():
         main = name._replace(slice="")
         if name not in never or main not in last:
-            shown.append(line)
+            visible.append(line)
         elif last[main] == name:
             text = f"undefined: {counts[main]} labels are never predicted"
-            shown.append(Line(line.metric, "from_...", line.level, text=text))
-    return shown
+            visible.append(Line(line.metric, "from_...", line.level, text=text))
+    return visible

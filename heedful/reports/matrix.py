@@ -70,9 +70,7 @@ def build(runs: Sequence[Run], with_all: bool = False, intervals: bool = False) 
         intervals: Whether to add 95 % intervals.
 
     Returns:
-        Five tables with captions: scores of full-input models, attentiveness, scores of partial-input models,
-        full-input models on one part, and changes to the default label of models asked in context. A table is omitted
-        if the runs have no numbers for it.
+        The :data:`TABLES` for which the runs have numbers, with captions.
     """
 
     def text(m: Mapping[str, Any]) -> str:

@@ -10,35 +10,32 @@ RUN is the folder of an evaluation with accuracy and attributions. Evaluations a
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from heedful.command_lines import CommandParser
 from heedful.metrics.attributions.attribution import Attribution, by_method, normalised
-from heedful.metrics.attributions.factors import FACTORS, Factor, factors_named, has_swapped_words
+from heedful.metrics.attributions.factors import FACTORS, Factor, factors_named
 from heedful.metrics.ranking import (
     ACC,
-    CONF,
-    CONF_GT,
+    BASELINES,
     FEWEST,
-    RANDOM,
-    REVERSED,
+    SWAPS,
+    Population,
     Ranked,
-    baselines,
-    gap,
     guessed_scores,
+    near_pairs,
     ordered_pairs,
+    population_of,
     ranked,
 )
 from heedful.records import Measurement, RunError, SettingError, atomic_path
-from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
-from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
+from heedful.records.rows import BASE, cluster_of, select, strings
+from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, by_data, require_alike
 from heedful.reports.figures.rankings import against, histograms
 from heedful.reports.flags import FLAGS
 from heedful.reports.frame import fields_of
@@ -48,12 +45,10 @@ from heedful.reports.tables import FORMATS, Cells, Number, emit, number, percent
 USUAL = 10  # examples per sample in the tables that show a single size
 SAMPLES = 500
 ACCURACY, ATTRIBUTIONS = "accuracy", "attributions"  # names of evaluations
-BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
 BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"  # marks in tables, see NOTES
 SPECIFIC = ("const", "irreg", "adj", "verb")  # factors for the examples of a single data set
 FEW_SHOT, RANKINGS, PAIRS, TESTS = "Few-shot accuracy [95 %]", "Rankings", "Pairwise accuracy", "Factors less ACC"
 LESS, FEW, TAU = "less ACC [95 %]", "few-shot accuracy", "Kendall's tau"  # columns
-SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that occur in both parts
 TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and number of examples, or name two sets with --set."}
 NOTES = (
     f"{BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which treats samples as data and so finds too "
@@ -62,41 +57,6 @@ NOTES = (
     "Heedful's test; p values are two-sided.",
     f"{NEAR} near pair: the gap in accuracy is less than two standard errors. Ties count one half.",
 )
-
-
-@dataclass(frozen=True)
-class Population:
-    """The examples that one attribution method explains (the population), with the numbers by which models are ranked.
-
-    A ranker gives each model a number on each example; models are ranked by the mean. A factor is a statistic of the
-    attributions (contributions of words); a baseline, such as accuracy, needs none.
-
-    Attributes:
-        values: Numbers by ranker, higher for a better model: float64 [models, population]. Factors, which are lower for
-            better models, are negated; nan if a factor is undefined.
-        undefined: For each factor in ``values``, the number of examples on which it is undefined for some model.
-        left_out: The reason why a factor is omitted, by factor; Holm's correction does not count omitted factors.
-        without_swap: Number of examples without swapped words (words that the parts have in different orders). On these
-            examples, the factors "swap_avg" and "swap_max_diff" are 0.
-        places: Indices of the population among all examples: int64 [population].
-    """
-
-    values: Mapping[str, np.ndarray]
-    undefined: Mapping[str, int]
-    left_out: Mapping[str, str]
-    without_swap: int
-    places: np.ndarray
-
-    def notes(self) -> Iterator[str]:
-        """Yield notes about factors that are omitted, or that are undefined or 0 on some examples."""
-        total = len(self.places)
-        for why in dict.fromkeys(self.left_out.values()):
-            yield f"{why}, and left out: {', '.join(name for name in self.left_out if self.left_out[name] == why)}."
-        for name, count in self.undefined.items():
-            if count:
-                yield f"{name} is not defined for {count:,} of {total:,} examples, which do not count."
-        if self.without_swap and any(name in self.undefined for name in SWAPS):
-            yield f"{self.without_swap:,} of {total:,} examples have no swapped words: SWAP factors are 0."
 
 
 @dataclass(frozen=True)
@@ -115,10 +75,16 @@ class Suite:
         """The true accuracy per model, on all examples: float64 [models]."""
         return self.correct.mean(axis=1)
 
+    @property
     def near(self) -> set[tuple[int, int]]:
-        """Pairs of models, the better one first, whose true accuracies differ by less than two standard errors."""
-        gaps = {(b, w): gap(self.correct[b], self.correct[w], self.clusters) for b, w in ordered_pairs(self.truth)}
-        return {(int(b), int(w)) for (b, w), (value, error) in gaps.items() if value < 2 * error}
+        """Pairs of models with similar accuracies, see :func:`.near_pairs`."""
+        return near_pairs(self.correct, self.clusters)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of examples, explained examples, models, pairs of models, and near pairs."""
+        explained = next(iter(self.populations.values())).places
+        return self.correct.shape[1], len(explained), len(self.models), len(ordered_pairs(self.truth)), len(self.near)
 
 
 class Ranking(NamedTuple):
@@ -129,27 +95,27 @@ class Ranking(NamedTuple):
     result: Ranked
 
     def numbers(self) -> Iterator[dict[str, Any]]:
-        """Yield the numbers of each ranker as rows of a frame, with table, column, set, method, size, ranker, marks."""
-        models, near = self.suite.models, self.suite.near()
-        titles = [f"{models[b]} > {models[w]}{NEAR if (b, w) in near else ''}"
-                  for b, w in self.result.rankings[ACC].pairs.tolist()]  # fmt: skip
-        for name in _rankers([self.result]):
-            ranking, test = self.result.rankings[name], self.result.tests.get(name)
-            shares = {FEW: ranking.few_shot, "ties": ranking.ties, TAU: ranking.tau, "regret": ranking.regret}
-            pairs = dict(zip(titles, ranking.pairwise.tolist(), strict=True))
-            tables: dict[str, dict[str, Any]] = {FEW_SHOT: {self.suite.name: self.result.few_shot[name]}}
-            tables |= {RANKINGS: shares, PAIRS: pairs}
+        """Yield the numbers of rankers as rows of a frame, with table, column, set, method, size, ranker and marks."""
+        models, near = self.suite.models, self.suite.near
+        pairs = self.result.rankings[ACC].pairs.tolist()
+        titles = [f"{models[b]} > {models[w]}{NEAR if (b, w) in near else ''}" for b, w in pairs]
+        for name, ranking in self.result.rankings.items():
+            tables: dict[str, dict[str, Any]] = {
+                FEW_SHOT: {self.suite.name: self.result.few_shot[name]},
+                RANKINGS: {FEW: ranking.few_shot, "ties": ranking.ties, TAU: ranking.tau, "regret": ranking.regret},
+                PAIRS: dict(zip(titles, ranking.pairwise.tolist(), strict=True)),
+            }
             marks = ""
-            if test is not None:
+            if (test := self.result.tests.get(name)) is not None:
                 p = {"p samples": test.p_samples, "p": test.p, "p Holm": test.p_holm}
                 tables[TESTS] = {LESS: test.by_models, **p}
                 marks += BY_SAMPLES if test.is_better(test.p_samples) else ""
                 marks += BY_MODELS if test.is_better(test.p_holm) else ""
             about = {"set": self.suite.name, "method": self.method, "size": self.result.n, "ranker": name}
             for table, column, m in ((table, *entry) for table, row in tables.items() for entry in row.items()):
-                fields = fields_of(m if isinstance(m, Measurement) else Measurement(m, 0))
-                if not isinstance(m, Measurement):
-                    fields |= {"n": None, "unit": "ratio" if table == TESTS or column == TAU else "share"}
+                fields = fields_of(m) if isinstance(m, Measurement) else {"value": m, "flags": "", "unit": "share"}
+                if column == TAU or (table == TESTS and column != LESS):
+                    fields["unit"] = "ratio"
                 yield {**about, **fields, "table": table, "column": column, "marks": marks}
 
 
@@ -168,8 +134,7 @@ def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str
             raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
         groups.append((match[1], read_runs(match[2].split(","))))
     runs = read_runs(folders)
-    for pair, name in columns(runs).items():
-        groups.append((name, [run for run in runs if (run.data, run.split) == pair]))
+    groups += zip(columns(runs).values(), by_data(runs), strict=True)
     for name, members in groups:
         if len(members) == 1:
             raise RunError(
@@ -180,32 +145,38 @@ def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str
     return sets
 
 
-def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor]) -> Suite:
-    """Read the results of models, a run for each, on the data set ``name``; ``factors`` are by name.
+def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor], l1: bool = False) -> Suite:
+    """Read the results of models on one data set.
+
+    Args:
+        name: Name of the data set.
+        runs: A run for each model.
+        factors: Factors by name.
+        l1: Whether factors are computed from :func:`.normalised` attributions; names of methods then end with "-l1".
 
     Raises:
         HeedfulError: A folder has no accuracy or no attributions, the examples or the methods of attribution of the
             models differ, or all models have the same accuracy.
     """
     folders = tuple(run.folder for run in runs)
-    explained = [_explained(run) for run in runs]
+    explained = [_explained(run, l1) for run in runs]
     require_alike(runs, PAIRED, (ACCURACY, ATTRIBUTIONS), TO_DO)
     bases = [select(run.rows[ACCURACY][0], intervention=BASE) for run in runs]
-    scores = [run.contexts[ACCURACY].kind.scores(strings(base, "y"), strings(base, "gold"))
-              for run, base in zip(runs, bases, strict=True)]  # fmt: skip
-    correct = np.array(scores, dtype=np.float64)
+    contexts = [run.contexts[ACCURACY] for run in runs]
+    columns = [(strings(base, "y"), strings(base, "gold")) for base in bases]
+    correct = np.array([context.kind.scores(*texts) for context, texts in zip(contexts, columns, strict=True)])
     if len(np.unique(correct.mean(axis=1))) == 1:
         raise RunError(f"{name}: all models have the same accuracy and no order. Name models that differ in it.")
-    labels = [run.contexts[ACCURACY].labels for run in runs]
+    labels = [context.labels for context in contexts]
     populations = {
-        method: _population(bases, labels, [by_method[method] for by_method in explained], factors)
+        method: population_of(bases, labels, [examples[method] for examples in explained], factors)
         for method in explained[0]  # equal for all models, as require_alike has compared their manifests
     }
     return Suite(name, tuple(short_names(folders)), folders, correct, cluster_of(bases[0]), populations)
 
 
-def _explained(run: Run) -> dict[str, list[Attribution]]:
-    """Read the attributions of the unchanged examples of a run, by method."""
+def _explained(run: Run, l1: bool) -> dict[str, list[Attribution]]:
+    """Read the attributions of the unchanged examples of a run, by method, normalised with ``l1``."""
     if missing := {ACCURACY, ATTRIBUTIONS} - run.rows.keys():
         raise RunError(
             f"{run.folder} has no rows of {min(missing)}. Evaluate again, with {ACCURACY} and {ATTRIBUTIONS} among "
@@ -216,62 +187,20 @@ def _explained(run: Run) -> dict[str, list[Attribution]]:
     explained = by_method(run.rows[ATTRIBUTIONS][0], context)
     if len({tuple(attribution.uid for attribution in examples) for examples in explained.values()}) != 1:
         raise RunError(f"{run.folder}: its methods explain different examples, or none. Evaluate again.")
-    return explained
-
-
-def _population(
-    bases: Sequence[pa.Table],
-    labels: Sequence[Sequence[str]],
-    explained: Sequence[Sequence[Attribution]],
-    factors: Mapping[str, Factor],
-) -> Population:
-    """Compute the values by which models are ranked, from the base rows, the labels and the attributions of each model.
-
-    A factor is omitted if it is undefined for all examples, if it equals an earlier factor, or if it is about swapped
-    words and no example has such words. A baseline is omitted if a model lacks it.
-    """
-    at = {uid: k for k, uid in enumerate(bases[0]["uid"].to_pylist())}
-    places = np.array([at[attribution.uid] for attribution in explained[0]])
-    by_model = [_baselines(base.take(pa.array(places)), names) for base, names in zip(bases, labels, strict=True)]
-    shared = [name for name in by_model[0] if all(name in values for values in by_model)]
-    values = {name: np.stack([baseline[name] for baseline in by_model]) for name in shared}
-    swapped = [has_swapped_words(attribution) for attribution in explained[0]]
-    undefined: dict[str, int] = {}
-    left_out = {}
-    for name, factor in factors.items():
-        column = -np.array([[factor(each) for each in examples] for examples in explained], dtype=np.float64)
-        twins = (earlier for earlier in undefined if np.array_equal(values[earlier], column, equal_nan=True))
-        if np.isnan(column).any(axis=0).all():  # None became nan
-            left_out[name] = "not defined for any example"
-        elif name in SWAPS and not any(swapped):
-            left_out[name] = "0 for all examples, and none has swapped words"
-        elif twin := next(twins, None):
-            left_out[name] = f"the same as {twin}"
-        else:
-            undefined[name] = int(np.isnan(column).any(axis=0).sum())
-            values[name] = column
-    return Population(values, undefined, left_out, swapped.count(False), places)
-
-
-def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    index = {label: k for k, label in enumerate(labels)}
-    y, gold = (np.array([index.get(text, -1) for text in strings(base, name)]) for name in ("y", "gold"))
-    has_p = labels and not base["p"].null_count
-    return baselines(probabilities(base, "p") if has_p else np.zeros((len(y), 0)), y, gold)
+    return {f"{method}-l1": [*map(normalised, several)] for method, several in explained.items()} if l1 else explained
 
 
 def _build(suites: Sequence[Suite], rankings: Sequence[Ranking], frame: pd.DataFrame, samples: int) -> Iterator[Cells]:
     """Yield the tables of ``heedful rank``; ``rankings`` have one sample size, ``frame`` all."""
     sizes, size = frame["size"].unique(), rankings[0].result.n
-    counts = [
-        {"set": s.name, "examples": s.correct.shape[1], "explained": len(next(iter(s.populations.values())).places),
-         "models": len(s.models), "pairs": len(ordered_pairs(s.truth)), "near pairs": len(s.near())}
-        for s in suites
-    ]  # fmt: skip
+    header = ["set", "examples", "explained", "models", "pairs", "near pairs"]
     heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, sizes))}"
-    yield Cells(heading, [*counts[0]], [[suite["set"], *(f"{n:,}" for n in [*suite.values()][1:])] for suite in counts])
-    truths = [{"set": suite.name, "model": model, **fields_of(Measurement(truth, suite.correct.shape[1]))}
-              for suite in suites for model, truth in zip(suite.models, suite.truth.tolist(), strict=True)]  # fmt: skip
+    yield Cells(heading, header, [[suite.name, *(f"{count:,}" for count in suite.sizes)] for suite in suites])
+    truths = [
+        {"set": suite.name, "model": model, **fields_of(Measurement(truth, suite.correct.shape[1]))}
+        for suite in suites
+        for model, truth in zip(suite.models, suite.truth.tolist(), strict=True)
+    ]
     yield tabulate(pd.DataFrame(truths), "model", "set", heading="Accuracy of each model (tables 5 and 6), %")
     few_shot, usual = frame[frame["table"] == FEW_SHOT], frame[frame["size"] == size]
     for (method, n), group in few_shot.groupby(["method", "size"], sort=False):
@@ -290,29 +219,23 @@ def _build(suites: Sequence[Suite], rankings: Sequence[Ranking], frame: pd.DataF
 
 def _frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
     """Return the numbers of rankings in one frame, a row for each ranker and number, baselines first."""
-    order = _rankers([ranking.result for ranking in rankings])
     frame = pd.DataFrame([row for ranking in rankings for row in ranking.numbers()])
+    order = list(dict.fromkeys([*BASELINES, *FACTORS, *frame["ranker"]]))
     return frame.sort_values("ranker", key=lambda names: names.map(order.index), kind="stable")
 
 
 def _text(m: Mapping[str, Any]) -> str:
     """Format a number of the frame of rankings: a share with its marks, a difference, Kendall's tau or a p value."""
     if m["unit"] == "share":
-        signs = {FEW_SHOT: f" {m['marks']}"}.get(m["table"], "")
-        return Number(f"{number(m, '+' if m['column'] == LESS else '', ci95=True)}{signs}".strip(), m)
+        text = number(m, "+" if m["column"] == LESS else "", ci95=True)
+        return Number(f"{text} {m['marks']}".strip() if m["table"] == FEW_SHOT else text, m)
     if m["table"] == RANKINGS:
         return Number(f"{m['value']:+z.2f}", m)
     return Number("-" if m["value"] is None else f"{m['value']:.3f}" if m["value"] >= 0.001 else "<0.001", m)
 
 
-def _rankers(results: Sequence[Ranked]) -> list[str]:
-    """Return the names of all rankers, each once: baselines, the factors of the paper in its order, other factors."""
-    names = dict.fromkeys(name for each in results for name in each.rankings)
-    return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
-
-
 def _pooled(frame: pd.DataFrame, rankings: Sequence[Ranking]) -> Cells:
-    """Build table 3: few-shot accuracies, averaged over data sets, with those of GUESS and of :func:`set_dependent`."""
+    """Build table 3: few-shot accuracies, averaged over data sets, also of GUESS and :func:`set_dependent`."""
     shares = frame.pivot(index="ranker", columns="set", values="value").reindex(frame["ranker"].unique()).dropna()
     means = shares.mean(axis=1).to_dict()
     guessed = guessed_scores([dict(zip(r.suite.models, r.suite.truth.tolist(), strict=True)) for r in rankings])
@@ -331,15 +254,11 @@ def _pooled(frame: pd.DataFrame, rankings: Sequence[Ranking]) -> Cells:
 
 
 def set_dependent(ranking: Ranking) -> str:
-    """Return the name of the factor that suits the data set of a ranking; "" for none.
+    """Return the name of the factor that suits the data set of a ranking; "" for none. The paper gives no rule.
 
-    The result is the first of these factors (:data:`.FACTORS`, statistics of attributions) that the ranking has:
-
-    - "const", "irreg", "adj" or "verb", if defined on more than half of the examples;
-    - "swap_avg", if more than half of the examples have swapped words (words that the parts have in different orders);
-    - "index_diff".
+    It is a factor of :data:`SPECIFIC` that is defined on more than half of the examples, or else "swap_avg" if more
+    than half of the examples have swapped words, or else "index_diff".
     """
-    # The paper gives no rule for the choice
     population = ranking.suite.populations[ranking.method]
     half = len(population.places) / 2
     candidates = [name for name in SPECIFIC if population.undefined.get(name, half) < half]
@@ -353,7 +272,7 @@ def _notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str
     for suite in suites:
         by_text: dict[str, list[str]] = {}
         for method, population in suite.populations.items():
-            for text in population.notes():
+            for text in _notes_on(population):
                 by_text.setdefault(text, []).append(method)
         yield from (f"{suite.name}, {', '.join(methods)}: {text}" for text, methods in by_text.items())
         if (models := len(set(suite.truth.tolist()))) < FEWEST:
@@ -365,13 +284,26 @@ def _notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str
     yield from (f"Note: {FLAGS[flag].short}." for flag in FLAGS if flag in flags)
 
 
+def _notes_on(population: Population) -> Iterator[str]:
+    """Yield notes about factors that are omitted, or that are undefined or 0 on some examples."""
+    total, left_out = len(population.places), population.left_out
+    for reason in dict.fromkeys(left_out.values()):
+        yield f"{reason}, and left out: {', '.join(name for name in left_out if left_out[name] == reason)}."
+    for name, count in population.undefined.items():
+        if count:
+            yield f"{name} is not defined for {count:,} of {total:,} examples, which do not count."
+    if population.without_swap and any(name in population.undefined for name in SWAPS):
+        yield f"{population.without_swap:,} of {total:,} examples have no swapped words: SWAP factors are 0."
+
+
 def _draw(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
     """Write figures 4 to 6 of the paper for each method of attribution as PNG, and yield their paths."""
     tested = set(frame["ranker"][frame["table"] == TESTS])
     for method, group in frame[frame["table"] == PAIRS].groupby("method", sort=False):
-        shares: dict[str, dict[str, list[float]]] = {}
-        for (ranker, name), pairs in group.groupby(["ranker", "set"], sort=False)["value"]:
-            shares.setdefault(ranker, {})[name] = pairs.tolist()
+        shares = {
+            ranker: {name: pairs.tolist() for name, pairs in of_ranker.groupby("set", sort=False)["value"]}
+            for ranker, of_ranker in group.groupby("ranker", sort=False)
+        }
         factors = {name: of_sets for name, of_sets in shares.items() if name in tested}
         about = f"{method}, n = {group['size'].iloc[0]}"
         figures = {"pairwise": histograms(shares, f"pairwise accuracy, {about}")}
@@ -382,11 +314,6 @@ def _draw(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
             with atomic_path(file) as temporary:
                 figure.savefig(temporary, dpi=160, format="png")
             yield file
-
-
-def _of_normalised(factor: Factor, attribution: Attribution) -> float | None:
-    """Compute a factor after dividing the phi (contributions of words) by the sum of their absolute values."""
-    return factor(normalised(attribution))
 
 
 def _parser() -> CommandParser:
@@ -423,18 +350,14 @@ def main(arguments: list[str]) -> None:
     if not options.runs and not options.set:
         raise RunError("There is nothing to rank. Name the folders of two evaluations or more.")
     factors = factors_named([name for name in options.factors.split(",") if name] or list(FACTORS))
-    factors = {name: partial(_of_normalised, factor) for name, factor in factors.items()} if options.l1 else factors
     sizes = list(dict.fromkeys(map(int, texts)))
-    suites = [read_suite(name, runs, factors) for name, runs in sets_of(options.runs, options.set).items()]
-    if options.l1:
-        suites = [replace(s, populations={f"{method}-l1": p for method, p in s.populations.items()}) for s in suites]
+    suites = [read_suite(name, runs, factors, options.l1) for name, runs in sets_of(options.runs, options.set).items()]
     rankings = [
-        Ranking(suite, method, ranked(p.values, p.undefined, suite.correct, p.places, suite.clusters, n,
-                                      options.samples, options.seed))
+        Ranking(suite, method, ranked(population, suite.correct, suite.clusters, n, options.samples, options.seed))
         for suite in suites
-        for method, p in suite.populations.items()
+        for method, population in suite.populations.items()
         for n in sizes
-    ]  # fmt: skip
+    ]
     frame = _frame_of(rankings)
     usual = USUAL if USUAL in sizes else sizes[0]
     footer = [f"{s.name} {model}: {folder}" for s in suites for model, folder in zip(s.models, s.folders, strict=True)]

@@ -26,7 +26,7 @@ class Scored:
 
 
 def metrics_of(evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS) -> dict[str, Metric]:
-    """Return the metrics by name, and those of the perturbations (functions) among the evaluations."""
+    """Return the metrics by name, and the metrics of the perturbations (functions) among the evaluations."""
     contexts = {name: metadata["context"]["own"] for name, (_, metadata) in evaluated.items() if name not in metrics}
     functions = {name: perturbation_metric(name) for name, settings in contexts.items() if "perturbation" in settings}
     return {**metrics, **functions}
@@ -84,9 +84,7 @@ def score(
 
 
 def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dict[str, Any]:
-    """Return the identity of a run: data set, split, hash of the weights, description of the model, and versions of the
-    interventions in the rows.
-    """
+    """Return data set, split, hash of the weights, description of the model, and versions of the interventions."""
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
         pairs = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
@@ -97,9 +95,7 @@ def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dic
 
 
 def _flag_noise(numbers: Numbers) -> Numbers:
-    """Return the numbers with a flag on attentiveness if the null control (a second prediction of the same inputs)
-    found that a server answers equal inputs differently.
-    """
+    """Flag attentiveness if the null control found that a server answers equal inputs differently."""
     differ = {name.data for name, m in numbers.items() if name.family == "null" and ON_TIME in m.flags}
     return {
         name: replace(m, flags=(*m.flags, ON_TIME))

@@ -91,9 +91,8 @@ class Run:
     def kind(self) -> Mapping[str, Any]:
         """Properties that distinguish models of one name; empty if the model is unknown.
 
-        A trained model has "trained" (True) and "backbone" (the model that its first training started from). Any other
-        model has "trained" (False), its settings except :data:`FITTED`, and a short hash of its weights, server or
-        source (of a function).
+        They are the backbone of a trained model; of other models, the settings except :data:`FITTED`, and a short hash
+        of weights, server or source (of a function). "trained" is whether the model was trained.
         """
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
@@ -111,11 +110,9 @@ class Run:
 
     @property
     def fingerprint(self) -> str | None:
-        """A text that is equal for two runs if they measure the same model with the same input format.
+        """A text that is equal for two runs if they measure the same model with the same format of the input.
 
-        The text holds the hash of the weights (or else of the server), the settings of the model without its
-        backbone, the data settings that change the input (such as the template), and the prompt. None if neither the
-        hash of the weights nor the hash of the server is known.
+        None without a hash of the weights or of the server.
         """
         identity = self.identity
         origin = identity.get("weights") or identity.get("server")
@@ -151,9 +148,7 @@ class Run:
 
     @property
     def majority(self) -> Mapping[str, Any] | None:
-        """The entry of results.json for the score of the majority baseline, the best constant answer; None
-        without one.
-        """
+        """The entry of results.json for the score of the best constant answer; None without one."""
         return self._quality("majority")
 
     def _quality(self, statistic: str) -> Mapping[str, Any] | None:
@@ -202,7 +197,7 @@ def require_gold(folder: str | Path, context: Context) -> None:
 
 
 def result_folders(folders: Sequence[str]) -> list[str]:
-    """Replace each folder without results by the folders in it that have results, such as those of several prompts."""
+    """Replace each folder without results by its subfolders with results, such as the folders of several prompts."""
     paths = []
     for folder in folders:
         within = [] if (Path(folder) / RESULTS).exists() else sorted(Path(folder).rglob(RESULTS))

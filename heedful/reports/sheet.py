@@ -29,12 +29,12 @@ def build(run: Run, n: int) -> list[dict[str, str]]:
     if not entries:
         raise RunError(f"{run.folder} has no example whose prediction counts, so there is nothing to annotate.")
     contents = read_examples(run)
-    kept = [(entry, found.parts) for entry in entries if (found := contents(entry)).parts and not found.missing]
-    if len(kept) < len(entries):
-        found = f"{Path(run.folder) / FILE} has {len(kept)} of the {len(entries)} swapped inputs"
-        raise RunError(f"{found}. Evaluate again, or ask for --n {len(kept)}.")
+    inputs = [(entry, content.parts) for entry in entries if (content := contents(entry)).parts and not content.missing]
+    if len(inputs) < len(entries):
+        problem = f"{Path(run.folder) / FILE} has {len(inputs)} of the {len(entries)} swapped inputs"
+        raise RunError(f"{problem}. Evaluate again, or ask for --n {len(inputs)}.")
     cases = []
-    for entry, parts in kept:
+    for entry, parts in inputs:
         texts = {part["name"]: plain_text(part["after" if part["changed"] else "before"]) for part in parts}
         names = {"uid": entry["uid"], "swapped": entry["part"]}
         cases.append({**names, **texts, "label": entry["y"], ANSWER: "", "lent_by": entry["partner"]})

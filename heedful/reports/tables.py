@@ -39,19 +39,12 @@ class Number(str):
 
 
 class Cells(NamedTuple):
-    """A table of texts.
-
-    Attributes:
-        heading: Title of the table.
-        header: Title per column.
-        rows: Cells per row, as many as columns. A terminal prints ``Text`` with its style.
-        notes: Caption.
-    """
+    """A table of texts."""
 
     heading: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str | Text]]
-    notes: str = ""
+    header: Sequence[str]  # title per column
+    rows: Sequence[Sequence[str | Text]]  # cells per row, as many as columns; a terminal prints Text with its style
+    notes: str = ""  # caption
 
 
 def percents(value: float, sign: str = "", digits: int = 1) -> str:
@@ -108,17 +101,20 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
     Returns:
         Two texts: the value with its standard deviation over draws, with two decimals; and the interval ("" for none),
-        with one decimal for "percent" and two for "ratio". A value that is, in this unit, between 0 and 0.01 in
-        absolute value is in scientific notation, and so are its bounds in this range.
+        with one decimal, or with two for "ratio" and for a value that is not 0, but less than 0.1 in absolute value
+        in this unit. A value between 0 and 0.01 is in scientific notation, and so are its bounds in this range.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")
         ('50.00 ± 1.00', '[40.0, 60.0]')
         >>> precise({"value": 3e-7, "std": None, "ci95": [-1e-7, 7e-7]}, "ratio")
         ('3e-07', '[-1e-07, 7e-07]')
+        >>> precise({"value": -5e-5, "std": None, "ci95": [-1.4e-4, 4e-5]}, "percent")
+        ('-5e-03', '[-0.01, 4e-03]')
     """
-    scale, digits = (0.01, 2) if unit == "ratio" else (1, 1)
-    is_tiny = 0 < abs(100 * scale * m["value"]) < 1e-2
+    scale = 0.01 if unit == "ratio" else 1
+    size = abs(100 * scale * m["value"])
+    is_tiny, digits = 0 < size < 1e-2, 2 if unit == "ratio" or 0 < size < 0.1 else 1
     text = f"{100 * scale * m['value']:.0e}" if is_tiny else percents(scale * m["value"], digits=2)
     text += "" if m["std"] is None else f" ± {percents(scale * m['std'], digits=2)}"
     ends = [100 * scale * bound for bound in m["ci95"] or ()]
@@ -127,12 +123,7 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:
-    """Return the text that a table shows instead of a share of too few examples: "n=" and their number; "" for enough
-    examples.
-
-    Args:
-        n: Number of examples; for a mean over seeds, the mean number of examples.
-        flags: Flags of the measurement.
+    """Return the text "n=..." for a share of ``n`` examples with the flag that they are too few; "" without the flag.
 
     Example:
         >>> too_few(3, ["few_examples"]), too_few(9.5, ["few_examples"]), too_few(300, [])
@@ -142,8 +133,7 @@ def too_few(n: float, flags: Sequence[str]) -> str:
 
 
 def basis(m: Entry) -> str:
-    """Return the sample size of a measurement as text: the number of examples, and of their clusters (groups of related
-    examples).
+    """Return the number of examples of a measurement, and of their clusters, as text.
 
     Example:
         >>> basis(Measurement(0.5, 202)), basis(Measurement(0.5, 202, clusters=11))
@@ -223,9 +213,7 @@ def _lines(cell: str) -> str:
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """Return the header and the rows of a table as texts for a file; the heading of the table replaces the title of the
-    first column.
-    """
+    """Return the header, whose first title is the heading if there is one, and the rows of a table as texts."""
     header = [table.heading or table.header[0], *table.header[1:]]
     return [header, *([cell if isinstance(cell, str) else str(cell) for cell in row] for row in table.rows)]
 
@@ -308,8 +296,9 @@ def _csv_fields(m: Entry) -> dict[str, str]:
     for name in ("value", "std", "low", "high"):
         is_shown = fields[name] is not None and FEW_EXAMPLES not in fields["flags"]
         fields[name] = f"{scale * fields[name]:.12g}" if is_shown else None
-    return {name: "" if fields[name] is None else f"{fields[name]:.15g}" if isinstance(fields[name], float) else
-            str(fields[name]) for name in FIELDS}  # fmt: skip
+    for name in ("n", "clusters"):  # floats in a frame
+        fields[name] = None if fields[name] is None else f"{fields[name]:.15g}"
+    return {name: fields[name] or "" for name in FIELDS}
 
 
 def escaped(text: str) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.metrics.interaction import METRIC, numbers
 from heedful.metrics.number import measured
+from heedful.metrics.statistics import paired
 from heedful.records import NO_LABEL, Context
 
 from made_rows import by_text
@@ -163,6 +164,25 @@ def test_the_interaction_of_a_planted_predictor_is_in_its_interval(name):
             low, high = m.ci95 or (m.value, m.value)  # a share that is the same in all examples has no interval
             assert low - 1e-6 <= value <= high + 1e-6, (way, suffix, m)
             assert high - low < (0.6 if suffix else 0.1)
+
+
+def test_interactions_of_two_models_are_paired():
+    """The second model is half as sure in each answer: interactions are half as large, and the shares are the same."""
+    rows = planted("partly", np.random.default_rng(0), 400)
+    unsure = rows
+    for name in ("p", "p2"):
+        halves = [None if p is None else [(x + 0.5) / 2 for x in p] for p in rows[name].to_pylist()]
+        column = pa.array(halves, rows.schema.field(name).type)
+        unsure = unsure.set_column(rows.column_names.index(name), rows.schema.field(name), column)
+    with paired.recording():
+        before, after = map(found_in, (rows, unsure))
+    for way in ("emptied", "swapped"):
+        name = f"interaction/d/a+b/{way}"
+        half = paired.change(before[name], after[name])
+        assert half.value == pytest.approx(-before[name].value / 2, abs=1e-6)
+        low, high = before[name].ci95
+        assert half.ci95 == pytest.approx((-high / 2, -low / 2), abs=1e-6)
+    assert paired.change(before[f"{name}/share"], after[f"{name}/share"]).value == pytest.approx(0, abs=1e-5)
 
 
 def coverage(name: str, tries: int) -> dict[str, float]:

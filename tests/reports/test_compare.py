@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heedful.cli import command
 from heedful.records import Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE
-from heedful.reports.compare import means
+from heedful.reports.compare import means, print_prompts
 from heedful.reports.runs import read_runs, result_folders
 
 import prompted_runs
@@ -252,3 +252,18 @@ def test_means_are_paired_by_seed(tmp_path, capsys, seeds, fact):
     text = " ".join(capsys.readouterr().out.split())
     assert fact in text
     assert ("attentiveness premise (2) - (1)" in text) == (seeds > 1)
+
+
+def test_prompts_that_differ_in_a_seed_are_averaged_and_an_error_is_not_hidden(tmp_path, capsys):
+    plain, copies = prompts(tmp_path, "plain", 2), prompts(tmp_path, "counterfactual", 1)
+    print_prompts([*plain, *copies])
+    assert "mean of 2 and 1 runs" in capsys.readouterr().out
+    print_prompts([plain[0], *copies])
+    assert "mean of" not in capsys.readouterr().out
+    same_rows = prompted_runs.save(tmp_path / "again", rows_of_prompt(seed=0, invalid=0.0), seed=5, kind="plain")
+    print_prompts([plain[0], same_rows])  # without demonstrations, seeds make no difference
+    assert "mean of" not in capsys.readouterr().out
+    name = MetricName("accuracy", "other")
+    written_results.rewrite(plain[1], metrics={str(name): PLAIN.as_dict()}, names=[list(name)], headlines=[str(name)])
+    with refused(RunError, "no metric in common"):
+        print_prompts(plain)

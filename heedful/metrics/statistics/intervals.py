@@ -209,12 +209,9 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
 
 
 def _cautious_hit_share(hits: np.ndarray, counts: np.ndarray) -> float:
-    """Estimate the share of hits within a cluster that has hits; 1, the cautious estimate, if no cluster has hits.
-
-    The estimate is the mean of the share hits / counts over clusters, weighted by hits. Since a mean over few clusters
-    is unreliable, 20 clusters with the share 1 are added; a larger share gives a wider interval. ``hits`` and
-    ``counts`` are sums per cluster: float64 [clusters].
-    """
+    """Estimate the share of hits within a cluster that has hits, from sums per cluster: float64 [clusters] each."""
+    # The estimate is the mean of hits / counts, weighted by hits. Since a mean over few clusters is unreliable, 20
+    # clusters with the share 1 are added; a larger share gives a wider interval.
     total = hits.sum()
     if not total:
         return 1.0
@@ -261,13 +258,7 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
 
 
 def _effective_entries(share: Share, tail: float) -> float:
-    """Return the effective number of entries, for the upper end of the interval: a share of this many independent
-    entries would have the same variance.
-
-    Args:
-        share: The share, or the share of misses for the lower end.
-        tail: Probability beyond one end of the interval, such as 0.025.
-    """
+    """Return the number of independent entries with the variance of a share (of misses for the lower end)."""
     q = 1 - share.value
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up
@@ -277,11 +268,7 @@ def _effective_entries(share: Share, tail: float) -> float:
 
 
 def _variance(share: Share, tail: float) -> float:
-    """Return the variance of a share, estimated from the differences between clusters.
-
-    The estimate is corrected for few clusters, and is at least the variance of independent entries. ``tail`` is the
-    probability beyond one end of the interval.
-    """
+    """Return the variance of a share, corrected for few clusters, for an interval with ``tail`` beyond each end."""
     few = share.fewest - 1
     n = share.entries
     if not few:
@@ -322,12 +309,12 @@ def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bo
     """
     counts, cells = np.maximum(first.counts, second.counts), first.cells
     size, *sizes = (np.bincount(cells, column) for column in (counts, first.counts, second.counts))
-    hits, others = (
+    hits, other_hits = (
         e.hits + (np.bincount(cells, e.hits) / n)[cells] * (counts - e.counts)
         for e, n in zip((first, second), sizes, strict=True)
     )
     widening = float(np.sqrt((size**2 / np.prod(sizes, axis=0)).mean()))
-    gained, lost = gains_and_losses(first._replace(hits=hits - others, counts=counts))
+    gained, lost = gains_and_losses(first._replace(hits=hits - other_hits, counts=counts))
     return difference_interval(gained, lost, level, widening)
 
 
@@ -352,15 +339,9 @@ def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
 
 
 def _distances(first: Share, second: Share, level: float) -> list[tuple[float, float, float]]:
-    """Return how far two shares are from the ends of their own intervals, for the interval of their difference.
-
-    Returns:
-        Two triples, for the low and for the high end of the interval of the first share minus the second. For the low
-        end: the distance of the first share to its low end, the distance of the second share to its high end, and the
-        product of both distances and the correlation of the shares. For the high end: the same with low and high ends
-        exchanged.
-    """
-    # the terms of the method MOVER (Zou and Donner, 2008)
+    """Return the terms of the method MOVER (Zou and Donner, 2008) for the low and for the high end of a difference."""
+    # The low end has the distance of the first share to its low end, the distance of the second share to its high end,
+    # and the product of both distances and the correlation; the high end has the same with the ends exchanged
     (low, high), (least, most) = (interval(share, level) for share in (first, second))
     distances = []
     for one_end, opposite, near, far in (

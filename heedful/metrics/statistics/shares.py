@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from heedful.metrics.statistics.intervals import LEVEL, Entries, covariances, interval, paired_interval, share_of
-from heedful.metrics.statistics.paired import recorded
+from heedful.metrics.statistics.paired import RecordedRatio, recorded
 from heedful.records import Measurement
 
 Clusters = Sequence[str] | np.ndarray | None
@@ -49,11 +49,7 @@ def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
-    """Return the mean over cells of the share of each cell; nan if the counts of any cell sum to 0.
-
-    A cell is a group of entries, such as those of one label. Its share is the sum of its values divided by the sum of
-    its counts. ``cells`` holds the cell of each entry: int [entries].
-    """
+    """Return the mean over cells of the share (values / counts) of each cell; nan if a cell has no counts."""
     sums = np.bincount(cells, counts)
     return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")
 
@@ -161,4 +157,7 @@ def ratio(
     spread = spread - square * (var_over * var_under - cov**2)
     away = np.sqrt(square * np.maximum(spread, 0))
     low, high = float(((middle - away) / scale).min()), float(((middle + away) / scale).max())
-    return replace(about, value=float(top / bottom), reason=None, ci95=(low, high) if low < high else None)
+    measured = replace(about, value=float(top / bottom), reason=None, ci95=(low, high) if low < high else None)
+    influence = (first - top / bottom * second) / second.sum()
+    names = tuple(np.asarray(way) for way in (clusters, lenders) if way is not None)
+    return recorded(measured, Entries(influence, ones, cell, names, lenders is not None), RecordedRatio)

@@ -34,9 +34,7 @@ def merged(runs: Sequence[Content]) -> list[Line]:
 
 
 def _labels(runs: Sequence[Content], lines: Sequence[Line], in_terminal: bool) -> list[str]:
-    """Return the labels of the lines of a table. For runs on several data sets, a label ends with its data set. In a
-    terminal, labels of details are indented by level; else, they begin with the label of their main row.
-    """
+    """Return the labels of lines, with data sets for several; see :func:`build` for ``in_terminal``."""
     names = {str(name): name for run in runs for name in (MetricName(*fields) for fields in run["names"])}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
@@ -72,17 +70,13 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> 
 
 
 def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool = False) -> Cells:
-    """Build the table of runs: a row for each number, and a column for each run.
-
-    The first column holds row labels. Main rows have level 0. Rows of a higher level give details of the main row above
-    them.
+    """Build the table of runs: a column of labels, a row for each number, and a column for each run.
 
     Args:
         results: Content of results.json by folder.
-        title: Title of the column of row labels.
-        in_terminal: Whether the table is for a terminal. If so, labels are indented by level, and columns of several
-            runs are numbered. If not, the label of a detail row begins with the label of its main row, and columns are
-            named by folder.
+        title: Title of the column of labels.
+        in_terminal: Whether labels are indented by level, and columns of several runs are numbered; if not, the label
+            of a detail begins with the label of its main row, and columns are named by folder.
     """
     runs = list(results.values())
     lines = _shown(runs)
@@ -101,11 +95,7 @@ def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool 
 
 
 def in_columns(results: Mapping[str, Content]) -> Cells:
-    """Build a table for programs: a row for each number of each run; CSV writes value, bounds and n in columns.
-
-    Args:
-        results: Content of results.json by folder.
-    """
+    """Build a table of results by folder for CSV: a row for each number of each run, and a column for each field."""
     runs = list(results.values())
     lines = _shown(runs)
     rows = [
@@ -135,9 +125,9 @@ def print_table(
     """
     runs = list(results.values())
     lines = _shown(runs)
-    texts = [*_no_merit(runs, lines), *filter(None, [_terms(lines)])]
+    texts = [*_no_merit(runs, lines), *_terms(lines)]
     if len(runs) == 1:
-        texts += [*asides_of(runs[0]), *_identical(runs[0]), *_not_shown(runs[0])]
+        texts += [*asides_of(runs[0]), *_remarks(runs[0])]
     sentences = dict.fromkeys([*(run.get("note") for run in runs), *about_model(runs), *notes])
     texts += [f"Note: {text}" for text in sentences if text]
     folders = [f"in {name}" if len(runs) == 1 else f"({i}) {name}" for i, name in enumerate(results, 1)]
@@ -149,32 +139,28 @@ def footnotes(run: Content) -> list[str]:
     lines = lines_of(run)
     cells = (cell_text(run["metrics"].get(line.metric), line) for line in lines)
     raised = {flag for cell in cells for flag in MARK.findall(cell)}
-    texts = [*filter(None, [_terms(lines)]), *(f"{flag}: {FLAGS[flag].short}." for flag in FLAGS if flag in raised)]
-    texts += _no_merit([run], lines)
-    return texts + [f"Note: {note}" for note in [run.get("note"), *about_model([run])] if note]
+    flags = [f"{flag}: {FLAGS[flag].short}." for flag in FLAGS if flag in raised]
+    notes = [f"Note: {note}" for note in [run.get("note"), *about_model([run])] if note]
+    return [*_terms(lines), *flags, *_no_merit([run], lines), *notes]
 
 
 def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """Return a warning that a high attentiveness means little, if the accuracy of a model is not above the majority
-    share; empty otherwise.
-    """
+    """Return a warning about a high attentiveness if the accuracy of a model is not above the majority share."""
     names = [line.metric for line in lines if line.metric.startswith("attentiveness/")]
     measured = [m for run in runs for name in names if is_known(m := run["metrics"].get(name))]
     return [NO_MERIT] if any(NOT_ABOVE_MAJORITY in m["flags"] for m in measured) else []
 
 
 def asides_of(run: Content) -> list[str]:
-    """Return sentences about the counts of a run: changes that do not reach the model, truncated or repeated examples,
-    training examples among the examples, texts that are no answer, and answers that many swapped inputs share.
-    """
+    """Return sentences about the counts of a run, such as unread changes, truncated examples, and no answers."""
     return [*_examples(run, _shown([run])), *_answers(run)]
 
 
-def _terms(lines: Sequence[Line]) -> str:
-    """Explain the labels of a table in one sentence; "" if no label needs an explanation."""
+def _terms(lines: Sequence[Line]) -> list[str]:
+    """Explain the labels of a table in one sentence; none if no label needs an explanation."""
     used = {term for line in lines for term in _term_keys(line.label)}
-    terms = [term for term in TERMS if term in used]
-    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
+    texts = [f"{term}: {TERMS[term]}" for term in TERMS if term in used]
+    return [f"{'; '.join(texts)}."] if texts else []
 
 
 def meaning(label: str) -> str:
@@ -183,31 +169,16 @@ def meaning(label: str) -> str:
 
 
 def _term_keys(label: str) -> list[str]:
-    """Return the keys of table.yaml that explain the label of a table row.
-
-    Returns:
-        The key that explains the end of the label, if any, then the keys that explain its beginning; empty if no key
-        explains the label.
-    """
-    # A plain key explains labels that end with its words; the longest such key is the most specific. A key that ends
-    # with "...", such as "default label ...", explains labels that begin with the text before the dots.
-    # Keys with dots explain shares of predictions. Numbers of the null control (which predicts the same inputs again),
-    # such as "default label null_total_variation", are no such shares
+    """Return the keys of table.yaml that explain the end of a label (the longest one), then those of its beginning."""
+    # Keys with dots, such as "default label ...", explain shares of predictions. Numbers of the null control (which
+    # predicts the same inputs again), such as "default label null_total_variation", are no such shares
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
     begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
     return ends[-1:] + ([] if " null_" in label else begins)
 
 
-def _not_shown(run: Content) -> Iterator[str]:
-    """Yield a note on the numbers that are in results.json, but not in the table."""
-    if hidden := count_hidden(run):
-        yield f"results.json has {agree(hidden, 'more number', 'more numbers')}."
-
-
 def _answers(run: Content) -> Iterator[str]:
-    """Yield notes on answers: the most frequent generated texts that are not a label; a default label that is never an
-    answer; and for each swapped part, an answer that many swapped inputs but no original input get.
-    """
+    """Yield notes on texts that are no answer, on an unseen default label, and on texts that swapped inputs share."""
     counts = run["counts"]
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
@@ -225,11 +196,7 @@ def _answers(run: Content) -> Iterator[str]:
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
-    """Yield notes with the share of unread changes, and the numbers of truncated, repeated and training examples.
-
-    A change is unread if it does not reach the model, for example because the model truncates its input. The share of
-    unread changes is given for each line whose number has the flag "unread_changes".
-    """
+    """Yield notes with shares of unread changes, and with numbers of truncated, repeated and training examples."""
     flagged = [
         f"{percent(run['metrics'][following.metric]['value'])} for {line.label!r}"
         for line, following in pairwise(lines)
@@ -254,11 +221,13 @@ def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
                 yield f"{agree(count, *(f'{examples} {form}' for form in forms))}."
 
 
-def _identical(run: Content) -> Iterator[str]:
-    """Yield a note with the number of changed inputs that equal another input, and so were not predicted again."""
+def _remarks(run: Content) -> Iterator[str]:
+    """Yield notes on changed inputs that equal another input, and on numbers that are only in results.json."""
     if identical := sum(run["counts"].get(f"{name}/identical", 0) for name in METRICS):
         same = agree(identical, "changed input was the same as another", "changed inputs were the same as others")
         yield f"{same} to the model; to save time they were predicted once."
+    if hidden := count_hidden(run):
+        yield f"results.json has {agree(hidden, 'more number', 'more numbers')}."
 
 
 def about_model(runs: Sequence[Content]) -> Iterator[str]:

@@ -3,11 +3,15 @@
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.ranking import baselines, gap, guessed_scores
+from heedful.records import NO_LABEL
+
+from python_rows import rows_from
 
 suite = st.dictionaries(st.sampled_from("abcd"), st.sampled_from([0.1, 0.4, 0.8, 0.9]), min_size=2).filter(
     lambda truth: len(set(truth.values())) > 1
@@ -32,13 +36,17 @@ def test_guess_is_right_of_its_candidate_alone(several):
 
 
 def test_baselines_read_the_probabilities_of_the_prediction_and_of_gold():
-    p = np.array([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]], dtype=np.float32)
-    found = baselines(p, np.array([0, -1, 1]), np.array([1, 0, 1]))
+    columns = zip(
+        ["no", NO_LABEL, "yes"], ["yes", "no", "yes"], [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]], strict=True
+    )
+    rows = rows_from([{"uid": f"u{i}", "y": y, "gold": gold, "p": p} for i, (y, gold, p) in enumerate(columns)], 2)
+    found = baselines(rows, ("no", "yes"))
     assert found["acc"].tolist() == [0, 0, 1]
     assert found["conf"].tolist() == pytest.approx([0.75, np.nan, 0.875], nan_ok=True)
     assert found["conf_gt"].tolist() == [0.25, 0.5, 0.875]
     assert found["conf_gt reversed"].tolist() == [-0.25, -0.5, -0.875]
-    assert list(baselines(np.zeros((3, 0)), np.array([0, -1, 1]), np.array([1, 0, 1]))) == ["acc"]
+    without = rows.set_column(rows.column_names.index("p"), "p", pa.nulls(3, rows.schema.field("p").type))
+    assert list(baselines(without, ("no", "yes"))) == ["acc"]
 
 
 def test_the_error_of_a_gap_is_that_of_paired_clusters():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.ranking import (
+    Population,
     drawn_positions,
     holm,
     ordered_pairs,
@@ -92,16 +93,18 @@ def test_resamples_of_examples_and_models_are_those_of_loops():
 def made(rng, models, examples, bias=1.0):
     """Scores of 1,000 answers; and ACC and a factor, both with noise by example and, times ``bias``, by model."""
     truth = rng.normal(size=models)
-    return truth[:, None] + 2 * rng.normal(size=(models, 1_000)), {
+    correct = truth[:, None] + 2 * rng.normal(size=(models, 1_000))
+    values = {
         name: truth[:, None] + bias * rng.normal(size=(models, 1)) + 2 * rng.normal(size=(models, examples))
         for name in ("acc", "f")
     }
+    return correct, Population(values, {"f": 0}, {}, 0, np.arange(examples))
 
 
 def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     rng = np.random.default_rng(2)
-    correct, values = made(rng, 5, 40)
-    found = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50)
+    correct, population = made(rng, 5, 40)
+    found, values = ranked(population, correct, np.arange(1_000), 10, 60, resamples=50), population.values
     samples, pairs = drawn_positions(uniforms(10, 60, 0), 40), ordered_pairs(correct.mean(axis=1))
     expected = {name: successes(sample_means(of, samples), pairs).mean() for name, of in values.items()}
     assert {name: found.few_shot[name].value for name in values} == {k: pytest.approx(x) for k, x in expected.items()}
@@ -111,9 +114,9 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
 
 @pytest.mark.parametrize(("models", "equal", "is_tested"), [(3, 1, False), (4, 1, True), (4, 2, False), (5, 2, True)])
 def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested):
-    correct, values = made(np.random.default_rng(3), models, 40)
+    correct, population = made(np.random.default_rng(3), models, 40)
     correct[:equal] = correct[0]
-    test = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50).tests["f"]
+    test = ranked(population, correct, np.arange(1_000), 10, 60, resamples=50).tests["f"]
     assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
     assert test.by_models.ci95 is not None
     if not is_tested:
@@ -126,8 +129,8 @@ def test_false_alarms_are_no_more_than_promised(bias):
     """For a factor as good as ACC, Heedful's test finds a difference in at most 5 %, the paper's in far more."""
     own, by_samples = [], []
     for k in range(60):
-        correct, values = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)
-        found = ranked(values, ("f",), correct, np.arange(100), np.arange(1_000), 10, 100, seed=k, resamples=300)
+        correct, population = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)
+        found = ranked(population, correct, np.arange(1_000), 10, 100, seed=k, resamples=300)
         own.append(found.tests["f"].p < 0.05)
         by_samples.append(found.tests["f"].p_samples < 0.05)
     assert np.mean(own) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)

@@ -5,14 +5,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured
 from heedful.metrics.statistics.paired import RecordedShare, change, recording
-from heedful.metrics.statistics.shares import share
-from heedful.records import Context, MetricName
+from heedful.metrics.statistics.shares import mean, ratio, share
+from heedful.records import Context, Measurement, MetricName
 
-from clustered_shares import Entry, paired_interval
+from clustered_shares import Entry, Pairs, estimates, paired_interval
 from made_rows import make
 from tiers import costly, first_tier
 
@@ -78,7 +79,83 @@ def test_only_shares_with_named_clusters_are_paired_and_only_while_recording():
     assert not isinstance(share([1, 0], ["a", "b"]), RecordedShare)
 
 
+NO_RATIO = Measurement(None, 0, reason="the second mean may be 0")
+
+
+def ratios(runs, cluster, lender, *masks):
+    """Ratios of the numbers of two runs, (first, second) each; a run has the entries of its mask."""
+    with recording():
+        return [
+            ratio(first[mask], second[mask], NO_RATIO, cluster[mask], None if lender is None else lender[mask])
+            for (first, second), mask in zip(runs, masks, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("has_lenders", [False, True])
+@given(st.integers(0, 999))
+def test_a_difference_of_ratios_is_that_of_loops(has_lenders, seed):
+    """Each run lacks some entries, and the second has the others in another order."""
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(0, 6, 30)
+    lender = (cluster + rng.integers(1, 6, 30)) % 6
+    runs = rng.normal(1, 0.2, size=(2, 2, 30))
+    masks = [np.flatnonzero(rng.random(30) < 0.9), rng.permutation(30)[:27]]
+    before, after = ratios(runs, cluster, lender if has_lenders else None, *masks)
+    found, entries = change(before, after), []
+    for sign, (first, second), mask in zip((-1, 1), runs, masks, strict=True):
+        r = sum(first[mask]) / sum(second[mask])
+        entries += [
+            Entry(cluster[i], sign * (first[i] - r * second[i]) / sum(second[mask]) * 57, lender=lender[i])
+            for i in mask
+        ]
+    entries += [Entry(0, 0.0, lender=1)] * (57 - len(entries))
+    assert found.value == pytest.approx(after.value - before.value)
+    if has_lenders:
+        pairs = Pairs(entries)
+        variance, clusters = max(estimates(pairs, pairs)), pairs.clusters
+    else:
+        clusters = len({e.cluster for e in entries})
+        sums = [sum(e.hits for e in entries if e.cluster == c) / 57 for c in range(6)]
+        variance = sum(z**2 for z in sums) * clusters / (clusters - 1)
+    away = t.isf(0.025, clusters - 1) * variance**0.5
+    assert found.ci95 == pytest.approx((found.value - away, found.value + away))
+
+
+def test_means_of_any_numbers_are_paired_and_equal_numbers_have_no_interval():
+    first, second = np.random.default_rng(0).normal(5, 2, size=(2, 30))
+    with recording():
+        before, after = (mean(values, np.arange(30)) for values in (first, second))
+        other = share([1, 0], ["a", "b"])
+    found, less = change(before, after), second - first
+    half = t.isf(0.025, 29) * less.std(ddof=1) / 30**0.5
+    assert found.ci95 == pytest.approx((less.mean() - half, less.mean() + half))
+    assert (change(before, before).value, change(before, before).ci95) == (0, None)
+    assert change(before, other) is None
+    assert change(before, mean(second, np.arange(30))) is None
+
+
 # --- coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [0, 0.1])
+@pytest.mark.parametrize("has_lenders", [False, True])
+def test_intervals_cover_the_change_of_a_ratio(has_lenders, missing):
+    """The ratios are 0.4 and 0.6; numbers depend on the cluster, and on that of the lender."""
+    rng, covered = np.random.default_rng(4), []
+    for _ in range(200):
+        cluster = np.repeat(np.arange(60), 2)
+        lender = (cluster + rng.integers(1, 60, 120)) % 60
+        by_example, by_lender = rng.normal(0, 0.2, size=(2, 60))
+        common = by_example[cluster] + (by_lender[lender] if has_lenders else 0)
+        runs = []
+        for truth in (0.4, 0.6):
+            second = 0.5 + rng.normal(0, 0.1, 120) + common / 2
+            runs.append((0.5 * truth + common + rng.normal(0, 0.1, 120), second))
+        masks = rng.random((2, 120)) >= missing
+        low, high = change(*ratios(runs, cluster, lender if has_lenders else None, *masks)).ci95
+        covered.append(low <= 0.2 <= high)
+    assert np.mean(covered) >= 0.92
 
 
 def two_shares(kind, alike, rng):
