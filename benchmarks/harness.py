@@ -80,7 +80,7 @@ def interleave(
     for repeat in range(repeats):
         if not has_time():
             break
-        start = repeat % len(names)
+        start = repeat % max(1, len(names))
         for name in names[start:] + names[:start]:
             results[name].append(variants[name]())
     return results
