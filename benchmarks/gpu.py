@@ -2,22 +2,24 @@
 
 python -m benchmarks.gpu --minutes 10 --output gpu.json
 
-Per model and precision, the variants of an evaluation are:
+In fp32 and bf16, the variants of an evaluation are:
 
-Heedful       accuracy with the null control of all pairs, attentiveness with five draws, and files. The time is of the
-              call until the files are written, without tokenising.
-forwards      (a) The same forward passes on the same inputs, which are on the device already.
+Heedful       Accuracy with the null control of all pairs, attentiveness with five draws, and files. Tokenising and the
+              transfer of the weights are not timed.
+forwards      (a) The same forward passes, on inputs that are on the device already.
 pipeline      (b) transformers' pipeline("text-classification") on the unchanged pairs, tokenising included.
 Trainer       (b) transformers' Trainer.predict on the unchanged pairs, without tokenising.
-CrossEncoder  (c) CrossEncoder.predict of sentence-transformers, if installed, tokenising included.
+CrossEncoder  (c) CrossEncoder.predict of sentence-transformers if it is installed, tokenising included.
 
-For a causal model, Heedful scores the texts of three labels after a prompt. (b) then reads the same prompts once, with
-a classification head. In bf16, Heedful, (a) and Trainer use autocast; pipeline and CrossEncoder have weights in bf16.
+The libraries run with their default batch size, and with 32, 128 and 512 examples; the table has the default and the
+best. In bf16, Heedful, (a) and Trainer use autocast, while pipeline and CrossEncoder have weights in bf16. For a causal
+model, Heedful scores the texts of three labels after a prompt, and (b) reads each prompt once, with a classification
+head.
 
-"training" is one epoch of Heedful, "monitoring" the cost of attentiveness in each epoch, and "compiled" an evaluation
-with and without torch.compile. MFU is the share of the dense bf16 rate of the card that useful operations take: 2 for
-each weight outside embeddings and token, and 4 x layers x hidden size for each token and token of its input, without
-padding; three times as many in training.
+The other groups are "training" (one epoch of Heedful), "monitoring" (the cost of attentiveness in an epoch), and
+"compiled" (the evaluation with and without torch.compile). MFU is the share of the dense bf16 rate of the card that
+useful operations take: 2 per token and weight outside embeddings, and 4 x layers x hidden size per token and token of
+the same input. Padding does not count, and training counts three times.
 """
 
 import argparse
@@ -62,7 +64,7 @@ def compare_evaluation(options: argparse.Namespace) -> dict[str, Callable[[], Ru
 
 
 def compare_compiled(options: argparse.Namespace) -> dict[str, Callable[[], Run]]:
-    return {"compiled": Evaluation(options, compiled=True).heedful, "eager": Evaluation(options).heedful}
+    return {"compiled": Evaluation(options, is_compiled=True).heedful, "eager": Evaluation(options).heedful}
 
 
 def compare_training(options: argparse.Namespace) -> dict[str, Callable[[], Run]]:
@@ -97,7 +99,7 @@ def with_settings(options: argparse.Namespace, **settings: Any) -> argparse.Name
 
 
 def planned_groups(models: Sequence[str], precisions: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return the comparison, the model and the precision of each group, in the order in which they run."""
+    """Return the comparison, model and precision per group, in the order in which the groups run."""
     encoders = [model for model in models if model != "causal"]
     groups = [("evaluation", model, precision) for model in models for precision in precisions]
     groups += [("training", model, precision) for model in encoders for precision in precisions]
@@ -106,10 +108,10 @@ def planned_groups(models: Sequence[str], precisions: Sequence[str]) -> list[tup
 
 
 class Budget:
-    """The time of the command, divided among its groups, and what was left out for lack of time or memory."""
+    """Divides the time of the command among its groups, and lists the variants for which time or memory lacked."""
 
     def __init__(self, minutes: float, groups: int) -> None:
-        self.end, self.groups = time.perf_counter() + 60 * minutes, groups
+        self.end, self.groups = time.perf_counter() + 54 * minutes, groups  # a tenth is for a group that has begun
         self.left_out: list[str] = []
 
     def is_spent(self) -> bool:
@@ -117,8 +119,8 @@ class Budget:
 
     def begin(self) -> None:
         """Give the next group an equal share of the time that is left."""
-        now = time.perf_counter()
-        self.deadline = now + (self.end - now) / self.groups
+        start = time.perf_counter()
+        self.deadline = start + (self.end - start) / self.groups
         self.groups -= 1
 
     def measure(self, title: str, variants: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
@@ -168,11 +170,11 @@ def summary(runs: Mapping[str, Sequence[Run]], peak: float | None) -> dict[str, 
 
 
 def described_names(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the variants to print, and their descriptions: a rival with its default and with its best batch size."""
+    """Return the variants to print, and their descriptions: a rival with its default and its best batch size."""
     names = {name: name for name in figures if name.partition(",")[0] not in DEFAULT_BATCH}
     for rival, default in DEFAULT_BATCH.items():
         if (name := f"{rival}, {default}") in figures:
-            names[name] = f"{name} (default)"
+            names[name] = name
         tuned = [f"{rival}, {size}" for size in BATCHES if f"{rival}, {size}" in figures]
         if tuned:
             best = max(tuned, key=lambda name: figures[name]["per_second"]["median"])
@@ -183,11 +185,12 @@ def described_names(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 def report(title: str, figures: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the figures of a group as a table."""
     first = next(iter(figures))
-    rows = [["", "pairs/s", "MFU, %", f"{first} over it"]]
+    rows = [["variant, batch size", "pairs/s", "MFU, %", f"{first} over it"]]
     for name, description in described_names(figures).items():
         v = figures[name]
         rate, mfu = harness.format_spread(v["per_second"], 0), f"{v['mfu']['median']:.1f}" if v["mfu"] else "-"
-        rows.append([description, rate, mfu, "" if name == first else harness.format_spread(v["first_over_it"])])
+        times = harness.format_spread(v["first_over_it"], 2 if v["first_over_it"]["high"] < 10 else 1)
+        rows.append([description, rate, mfu, "" if name == first else times])
     print(harness.table(title, rows), flush=True)
 
 
@@ -196,17 +199,20 @@ def report_monitoring(title: str, runs: Mapping[str, Sequence[Any]], examples: i
     rates = monitoring.rates(TRAINING_SHARE * examples, examples, runs["without"], runs["with"])
     modelled = monitoring.predicted_seconds(rates, 1, monitoring.LIMIT)
     times = harness.ratio([epoch.seconds for epoch in runs["with"]], [epoch.seconds for epoch in runs["without"]])
-    print(f"{title}: attentiveness adds {modelled['overhead']:.2f} % to an epoch")
-    print(
-        f"of full MNLI by the cost model; epochs here take {harness.format_spread(times)} times as long.\n", flush=True
-    )
+    print(f"{title}: attentiveness adds {modelled['overhead']:.2f} % to an epoch of full")
+    print(f"MNLI by the cost model; epochs here take {harness.format_spread(times)} times as long.\n", flush=True)
     return {"rates": rates._asdict(), "model": modelled, "measured": times}
 
 
 def compare(title: str, options: argparse.Namespace, budget: Budget) -> dict[str, Any]:
     """Measure a group, print its figures, and return them; empty if nothing could be compared."""
     budget.begin()
-    runs = budget.measure(title, COMPARISONS[options.kind](options), options.repeats)
+    try:
+        variants = COMPARISONS[options.kind](options)
+    except torch.OutOfMemoryError:
+        budget.left_out.append(f"{title} (too little memory)")
+        return {}
+    runs = budget.measure(title, variants, options.repeats)
     if options.kind == "monitoring":
         return report_monitoring(title, runs, options.examples) if len(runs) == 2 else {}
     figures = summary(runs, options.peak)
@@ -226,7 +232,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), help="models; by default all")
     parser.add_argument("--examples", type=int, default=2000, help="pairs to evaluate; training has 4 times as many")
     parser.add_argument("--repeats", type=int, default=5, help="repeats of every variant at most")
-    parser.add_argument("--minutes", type=float, default=10, help="time after which no repeat begins")
+    parser.add_argument("--minutes", type=float, default=10, help="time that the command may take")
     parser.add_argument("--peak", type=float, help="dense bf16 rate of the card in TFLOPS; by default by its name")
     parser.add_argument("--threads", type=int, help="threads of torch; by default all cores")
     parser.add_argument("--smoke", action="store_true", help="tiny models, few pairs and one repeat, also on a CPU")
@@ -264,6 +270,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
                 write_model(name, path, options)
             group = with_settings(options, name=name, kind=kind, model=str(path), precision=precision)
             results[title] = compare(title, group, budget)
+            harness.save(options, {"groups": results})  # also for a command that is stopped
             gc.collect()
             if options.device == "cuda":
                 torch.cuda.empty_cache()

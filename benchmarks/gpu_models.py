@@ -1,4 +1,4 @@
-"""Pairs like those of MNLI and models of four sizes, which need no file and no hub, for :mod:`benchmarks.gpu`."""
+"""Generate pairs with the lengths of MNLI, and models of four sizes, without files or a hub."""
 
 import argparse
 import json

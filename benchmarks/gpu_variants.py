@@ -101,21 +101,24 @@ class Evaluation:
 
     Args:
         options: The command line, and the name, folder (``model``) and precision of the model.
-        **settings: Settings of an encoder.
+        is_compiled: Whether Heedful compiles the model; the recorded model is never compiled.
     """
 
-    def __init__(self, options: argparse.Namespace, **settings: Any) -> None:
+    def __init__(self, options: argparse.Namespace, is_compiled: bool = False) -> None:
         self.options = options
         self.data = harness.mnli(options.data, max_validation=options.examples)
         self.data.setup("validate")
-        self.model = self.load(**settings)
+        self.model = self.load()
         self.record = Record(self.model)
         with self.record:
             self.measure()
         self.operations = useful_operations(self.record.network, self.record.real, self.record.attended)
+        if is_compiled:
+            self.model = self.load(compiled=True)
+            self.measure()
 
     def load(self, **settings: Any) -> Encoder | CausalLM:
-        """Return the model as Heedful loads it, with its weights."""
+        """Return the model as Heedful loads it, with its weights. Only an encoder takes ``settings``."""
         if self.options.name != "causal":
             return harness.encoder(self.options.model, self.data, **settings)
         # a random model writes no label
@@ -168,10 +171,8 @@ class Rivals:
         return {f"{name}, {size}": partial(run, size) for name, run in rivals.items() for size in sizes[name]}
 
     def network(self, dtype: torch.dtype) -> Any:
-        labels = harness.NAMED_LABELS
-        return transformers.AutoModelForSequenceClassification.from_pretrained(
-            self.options.model, dtype=dtype, **labels
-        )
+        settings = {"dtype": dtype, **harness.NAMED_LABELS}  # the labels are for the new head of a causal model
+        return transformers.AutoModelForSequenceClassification.from_pretrained(self.options.model, **settings)
 
     def run(self, predict: Callable[[Any], Any], inputs: Any, batch_size: int, network: nn.Module) -> Run:
         """Return the run of ``predict`` on the first pairs, at most :data:`MOST_BATCHES` batches."""
