@@ -8,7 +8,7 @@ DATA ?= data
 EXTRAS := test,docs,pictures,serve
 TORCH = $(shell grep -E '^torch(vision)?==' requirements.txt)
 
-.PHONY: help install demo test test-all minimum types installed suite-msgs suite-hans suite-paws gpu-check lock lint format docs clean
+.PHONY: help install demo test test-all minimum types installed suite-msgs suite-hans suite-paws gpu-check gpu-benchmark lock lint format docs clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -60,6 +60,9 @@ lock: install  ## Renew requirements.txt with the newest versions that setup.cfg
 
 gpu-check: install  ## Compare a GPU with the CPU; without a GPU, rehearse the comparison on the CPU
 	$(BIN)/python -m pytest -m slow tests/slow/test_gpu.py --junitxml=runs/gpu-check.xml
+
+gpu-benchmark: install  ## Measure in ten minutes how well evaluation and training fill a GPU
+	$(BIN)/python -m benchmarks.gpu --output runs/gpu-benchmark.json
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

@@ -38,6 +38,10 @@ T = TypeVar("T")
 Batches = Sequence[Mapping[str, torch.Tensor]]
 WIDTH = 80
 LABELS = ("entailment", "neutral", "contradiction")
+NAMED_LABELS: dict[str, Any] = {
+    "id2label": dict(enumerate(LABELS)),
+    "label2id": {label: i for i, label in enumerate(LABELS)},
+}
 SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
 
 
@@ -64,12 +68,19 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> dict[str, float]:
     return spread([a / b for a, b in zip(over, under, strict=True)])
 
 
-def interleave(variants: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
-    """Run every variant in each repeat, in an order that rotates; return each variant's results by its name."""
+def interleave(
+    variants: Mapping[str, Callable[[], T]], repeats: int, has_time: Callable[[], bool] = lambda: True
+) -> dict[str, list[T]]:
+    """Run every variant in each repeat, in an order that rotates; return each variant's results by its name.
+
+    ``has_time`` is called before each repeat, and its result False ends the repeats.
+    """
     names = list(variants)
     results: dict[str, list[T]] = {name: [] for name in variants}
     for repeat in range(repeats):
-        start = repeat % len(names)
+        if not has_time():
+            break
+        start = repeat % max(1, len(names))
         for name in names[start:] + names[:start]:
             results[name].append(variants[name]())
     return results
@@ -193,19 +204,21 @@ def quiet() -> Iterator[None]:
 
 
 class Count:
-    """Context manager that counts the inputs of a network.
+    """Context manager that counts the inputs of a network. The counts are complete at its exit.
 
     Attributes:
         forwards: Number of examples that the network got.
         computed: Number of their tokens, padding included.
         real: Number of their tokens without padding.
+        attended: Number of pairs of a token and a token of the same example that it may attend to, without padding.
         batches: Inputs per batch, as tensors by name; empty unless ``keep`` is set.
     """
 
     def __init__(self, network: nn.Module, keep: bool = False) -> None:
         self.network, self.keep = network, keep
-        self.forwards = self.computed = self.real = 0
+        self.forwards = self.computed = self.real = self.attended = 0
         self.batches: list[dict[str, torch.Tensor]] = []
+        self._masks: list[tuple[torch.Tensor, int]] = []
 
     def __enter__(self) -> "Count":
         self._handle = self.network.register_forward_pre_hook(self._count, with_kwargs=True)
@@ -213,12 +226,19 @@ class Count:
 
     def __exit__(self, *error: Any) -> None:
         self._handle.remove()
+        for mask, cached in self._masks:  # only now, as each sum waits for the device
+            read = mask[:, cached:].sum(dim=1)
+            self.real += int(read.sum())
+            self.attended += int((read * mask.sum(dim=1)).sum())
+        self._masks.clear()
 
     def _count(self, network: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        mask = kwargs["attention_mask"]
+        mask, cache = kwargs.get("attention_mask"), kwargs.get("past_key_values")
+        mask = torch.ones_like(kwargs["input_ids"]) if mask is None else mask
+        cached = 0 if cache is None else cache.get_seq_length()
         self.forwards += mask.shape[0]
-        self.computed += mask.numel()
-        self.real += int(mask.sum())
+        self.computed += mask[:, cached:].numel()
+        self._masks.append((mask, cached))
         if self.keep:
             self.batches.append({name: value for name, value in kwargs.items() if torch.is_tensor(value)})
 
@@ -243,7 +263,7 @@ def encoder(folder: str | None, data: PairedText, **settings: Any) -> Encoder:
 
 
 def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str, str]], **sizes: int) -> None:
-    """Write a random BERT classifier whose outputs have mean 0 and deviation 1 over a sample, so that no label is rare.
+    """Write a random BERT classifier of MNLI, as :func:`save_classifier`.
 
     Args:
         folder: Folder of the new model.
@@ -253,15 +273,31 @@ def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str,
     """
     reader = transformers.AutoTokenizer.from_pretrained(tokenizer)
     torch.manual_seed(0)
-    labels = {label: i for i, label in enumerate(LABELS)}
-    config = transformers.BertConfig(**sizes, vocab_size=len(reader), id2label=dict(enumerate(LABELS)), label2id=labels)
-    network = transformers.BertForSequenceClassification(config).eval()
+    config = transformers.BertConfig(**sizes, **NAMED_LABELS, vocab_size=len(reader))
+    save_classifier(folder, transformers.BertForSequenceClassification(config), reader, sample)
+
+
+def save_classifier(
+    folder: Path,
+    network: transformers.PreTrainedModel,
+    reader: transformers.PreTrainedTokenizerBase,
+    sample: Sequence[Mapping[str, str]],
+) -> None:
+    """Save a classifier whose outputs have mean 0 and deviation 1 over a sample, so that no label is rare.
+
+    Args:
+        folder: Folder of the new model.
+        network: The classifier; its last linear layer, which computes the outputs, is changed.
+        reader: Its tokenizer.
+        sample: Pairs of a premise and a hypothesis.
+    """
     texts = [row["premise"] for row in sample], [row["hypothesis"] for row in sample]
-    with torch.inference_mode():
-        scores = network(**reader(*texts, padding=True, truncation=True, max_length=128, return_tensors="pt")).logits
+    inputs = reader(*texts, padding=True, truncation=True, max_length=128, return_tensors="pt").to(network.device)
+    *_, output = (module for module in network.modules() if isinstance(module, nn.Linear))
     with torch.no_grad():
-        network.classifier.weight /= scores.std(dim=0)[:, None]
-        network.classifier.bias.copy_(-scores.mean(dim=0) / scores.std(dim=0))
+        scores = network.eval()(**inputs).logits
+        output.weight /= scores.std(dim=0)[:, None]
+        output.bias.copy_(-scores.mean(dim=0) / scores.std(dim=0))
     network.save_pretrained(folder)
     reader.save_pretrained(folder)
 
