@@ -9,7 +9,7 @@ from heedful.lightning_modules import Endpoint, Predictor
 from heedful.lightning_modules.function import Function
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.results import BACKBONE, regime_name
-from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
+from heedful.records.storage.run_settings import backbone_of, run_settings, sections_of, trainings
 
 # settings of a model that change no answer
 HOW = {"answers", "cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}

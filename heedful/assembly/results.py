@@ -25,9 +25,9 @@ from heedful.records.storage.results import (
     rows_file,
     write_results,
 )
+from heedful.records.storage.run_settings import run_settings
 from heedful.reports.alike import CHANGES, DEFAULT, notes
 from heedful.reports.compare import run_differences
-from heedful.reports.configs import run_settings
 from heedful.reports.frame import frame_of
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples

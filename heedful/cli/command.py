@@ -184,7 +184,7 @@ def train(words: Sequence[str]) -> None:
     run.show()
     if run.checkpoint is not None:
         path = run.folder if run.checkpoint.name in ("best.ckpt", "last.ckpt") else run.checkpoint
-        saved = import_module("heedful.reports.configs").run_settings(run.folder)
+        saved = import_module("heedful.records.storage.run_settings").run_settings(run.folder)
         packages = sorted({saved[kind]["class_path"].partition(".")[0] for kind in DEFAULTS} - {"heedful"})
         allowed = [word for package in packages for word in ("--allow_package", package)]
         print("Measure all examples:", *command_words("evaluate"), "--checkpoint", quote(str(path)), *allowed)

@@ -15,9 +15,9 @@ from heedful.cli import command
 from heedful.lightning_modules import Encoder
 from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
+from heedful.records.storage.run_settings import run_settings
 from heedful.records.storage.schema import SCHEMA
 from heedful.reports import rescore
-from heedful.reports.configs import run_settings
 from heedful.reports.runs import read_runs
 
 from commands import run

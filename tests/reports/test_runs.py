@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.records import RunError
 from heedful.records.storage.named_configs import config_path, names, short_name
-from heedful.reports.configs import run_settings
+from heedful.records.storage.run_settings import run_settings
 from heedful.reports.runs import columns, read_runs, short_names
 
 import written_results
