@@ -48,7 +48,7 @@ class Costless(torch.nn.Module):
 
     Attributes:
         predicted: Number of examples that the network has predicted.
-        launch: Called with the number of examples of each batch.
+        launch: Called with the number of examples in a batch.
     """
 
     def __init__(self) -> None:

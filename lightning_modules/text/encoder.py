@@ -18,12 +18,11 @@ class Encoder(PretrainedClassifier):
     def tokens_that_fill(self, device: torch.device) -> int:
         """Return how many tokens of a batch fill a GPU, but at most those whose activations fill an eighth of it."""
         config = self.config.get_text_config()
-        hidden = config.hidden_size
-        # hidden states, queries, keys, values, the layer between, and the attention weights of eager attention
-        kept = 8 * hidden + 2 * getattr(config, "intermediate_size", 4 * hidden)
-        kept += 2 * config.num_attention_heads * self.max_length
+        hidden = getattr(config, "hidden_size", 1024)
+        units = 8 * hidden + 2 * getattr(config, "intermediate_size", 4 * hidden)  # activations of a layer, per token
+        units += 2 * getattr(config, "num_attention_heads", 16) * self.max_length  # weights of eager attention
         memory = torch.cuda.get_device_properties(device).total_memory
-        return max(1, min(ACTIVATIONS // hidden, memory // 8 // (4 * kept)))
+        return max(1, min(ACTIVATIONS // hidden, memory // 8 // (4 * units)))
 
     def make_processor(self, task: Task) -> TextProcessor:
         text = self.config.get_text_config()

@@ -1,6 +1,7 @@
 """Tests of encoders: predictions equal those of transformers, with heads at the start or the end of a text."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from transformers import (
 )
 
 from heedful.datamodules import Planted
+from heedful.datamodules.base.batches import BatchSize
+from heedful.lightning_modules import Encoder
 from heedful.records import CLASSIFICATION, ModelError, Task
 
 from refusals import refused
@@ -167,3 +170,15 @@ def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(zoo):
     three = Task(CLASSIFICATION, ("a", "b", "c"), LABELS)
     with refused(ModelError, "3: a, b, c"):
         zoo.model("Encoder", task=three)
+
+
+@pytest.mark.parametrize("memory", [2**34, 2**20])
+def test_tokens_of_a_batch_fill_a_gpu_but_not_its_memory(save, monkeypatch, memory):
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=memory))
+    model = Encoder(save("a"), max_length=64)
+    model.bind(TASK)
+    tokens = model.tokens_that_fill(torch.device("cuda"))
+    floats = 8 * 32 + 2 * 64 + 2 * 2 * 64  # per token: states and projections, the layer between, attention weights
+    assert tokens == min(2**24 // 32, 2**34 // 8 // (4 * floats)) if memory == 2**34 else tokens * floats * 4 <= 2**17
+    size = BatchSize.of(SimpleNamespace(eval_tokens=None, eval_batch_size=None), model, torch.device("cuda"))
+    assert size == (4096, tokens)
