@@ -1,9 +1,10 @@
-"""Private APIs of Lightning and torch that Heedful uses, one tested function each; no other file uses private APIs."""
+"""Private APIs of Lightning, torch and transformers, one tested function each; no other file uses private APIs."""
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import WeightAveraging
 from torch import Tensor
 from torch.optim import Optimizer
+from transformers import PreTrainedModel
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
@@ -40,3 +41,8 @@ def averaged_model(callback: WeightAveraging) -> LightningModule | None:
 def allow_clipping(optimizer: Optimizer) -> None:
     """Let Lightning clip the gradients of a fused optimizer in mixed precision; Lightning refuses this by default."""
     optimizer._step_supports_amp_scaling = False
+
+
+def uses_sdpa(network: PreTrainedModel) -> bool:
+    """Whether a network of transformers computes attention by "sdpa", and can compute it by another function."""
+    return network.config._attn_implementation == "sdpa" and network._can_set_attn_implementation()

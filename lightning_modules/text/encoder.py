@@ -1,10 +1,14 @@
 """Encoders with a classification head: BERT, RoBERTa, DeBERTa, ELECTRA and all others that AutoModel loads."""
 
+from typing import Any
+
 import torch
+from torch import nn
 from transformers import AutoModelForSequenceClassification
 
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.lightning_modules.text.attention import avoid_checks
 from heedful.records import ModelError, Task
 
 ACTIVATIONS = 2**24  # hidden units of all tokens of a batch: products of matrices of this size occupy a whole GPU
@@ -23,6 +27,11 @@ class Encoder(PretrainedClassifier):
         units += 2 * getattr(config, "num_attention_heads", 16) * self.max_length  # weights of eager attention
         memory = torch.cuda.get_device_properties(device).total_memory
         return max(1, min(ACTIVATIONS // hidden, memory // 8 // (4 * units)))
+
+    def build(self, **settings: Any) -> nn.Module:
+        network = super().build(**settings)
+        avoid_checks(network)
+        return network
 
     def make_processor(self, task: Task) -> TextProcessor:
         text = self.config.get_text_config()

@@ -1,5 +1,6 @@
-"""Tests that private APIs of Lightning, torch and TensorBoard exist and behave as Heedful expects."""
+"""Tests that private APIs of Lightning, torch and transformers exist and behave as Heedful expects."""
 
+import copy
 import inspect
 import os
 import signal
@@ -8,9 +9,11 @@ import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, WeightAveraging
+from transformers import AutoModelForSequenceClassification, BertConfig, XLNetConfig
 
 from heedful.callbacks import BestCheckpoint
 from heedful.lightning_modules import lightning_internals as internals
+from heedful.lightning_modules.text.attention import avoid_checks
 
 from tiers import posix
 
@@ -156,3 +159,28 @@ def test_what_subclasses_take_from_their_bases():
         own, base = (inspect.signature(getattr(kind, name)).parameters for kind in (BestCheckpoint, ModelCheckpoint))
         assert list(own) == list(base)
     assert ModelCheckpoint()._last_global_step_saved == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "implementation", "expected"),
+    [
+        (BertConfig, "sdpa", True),
+        (BertConfig, "eager", False),
+        (XLNetConfig, None, False),
+    ],
+)
+def test_networks_with_sdpa_attention_are_known(config, implementation, expected):
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    settings = {} if implementation is None else {"attn_implementation": implementation}
+    sizes |= {"d_head": 4} if config is XLNetConfig else {}
+    network = AutoModelForSequenceClassification.from_config(config(**sizes, vocab_size=9), **settings)
+    assert internals.uses_sdpa(network) == expected
+    avoid_checks(network)
+    ids, mask = torch.tensor([[1, 2, 3], [4, 5, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]])
+    again = copy.deepcopy(network.eval())
+    if expected:
+        again.set_attn_implementation("sdpa")
+    with torch.no_grad():
+        for rows in (slice(0, 1), slice(0, 2)):  # without padding, and with padding
+            pair = [each(input_ids=ids[rows], attention_mask=mask[rows]).logits for each in (network, again)]
+            assert torch.equal(*pair)
