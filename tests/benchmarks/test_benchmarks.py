@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,14 +130,19 @@ def test_the_cost_model_of_monitoring() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", [[], ["--function"]], ids=str)
+@pytest.mark.parametrize("function", [[], ["--function"], ["--tokens", "200", "--rate", "9000"]], ids=str)
 def test_the_engine_predicts_as_planned(common: list[str], function: list[str]) -> None:
-    launch = {} if function else {"launch": engine.evaluate}  # the other in a process of its own
+    def here(name: str, *arguments: Any) -> dict[str, Any]:
+        return getattr(engine, name)(*arguments)
+
+    launch = {"launch": here} if "--function" not in function else {}  # this one in a process of its own
     result = engine.main([*common, *function, "--examples", "40", "--repeats", "2"], **launch)
+    assert len(result["busy"]) == 2 * ("--rate" in function)
+    assert all(0 < share <= 1 for share in result["busy"])
     q = result["metrics"]["attentiveness/mnli/premise/eligible"]["value"]
     assert 0.2 < q < 1
     planned = 40 + 40 + 5 * round(40 * q) - result["counts"].get("attentiveness/identical", 0)
-    if function:  # equal inputs are asked once
+    if "--function" in function:  # equal inputs are asked once
         assert 0.9 * planned < result["predicted"] <= planned
     else:  # the null control asks for examples alone, too
         assert planned < result["predicted"] <= planned + MOST_ALONE
