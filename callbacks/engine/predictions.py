@@ -179,7 +179,8 @@ class Collector:
         """Return all predictions, in the order of the calls of :meth:`add`."""
         if self._held or not self._copied:
             self.copy()
-        self._event is None or self._event.synchronize()
+        if self._event is not None:
+            self._event.synchronize()
         return concatenate([self._decoded(*copied) for copied in self._copied])
 
     def _decoded(self, positions: list[np.ndarray], held: dict[str, Any]) -> Predictions:

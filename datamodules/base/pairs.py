@@ -141,8 +141,8 @@ class Pairs(RecordsArguments):
             [{path: FILE, share: 0.02}].
         batch_size: Training examples per batch and process.
         eval_batch_size: Most examples per evaluation batch; by default 64, or 4,096 with ``eval_tokens``.
-        eval_tokens: Most tokens per evaluation batch, padding included. By default, a GPU gets as many as fill it for
-            models that read texts, and other models and devices have no limit.
+        eval_tokens: Most tokens per evaluation batch, padding included. By default, an encoder on a GPU has as many as
+            fill the GPU; other models and devices have no limit.
         num_workers: Worker processes of training; evaluation batches are built in the main process.
         note: Caveat for readers of results on this data set.
         template: Input of text-to-text models, with part names in braces: "mnli hypothesis: {hypothesis} premise:

@@ -41,7 +41,7 @@ class RowSettings(NamedTuple):
     cluster: str | None = None
     uid: str | None = None
     name: str | None = None
-    batch_size: int = 64
+    batch_size: int | None = None
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "RowSettings":

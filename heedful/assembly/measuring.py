@@ -47,7 +47,7 @@ def measure(
     name: str | None = None,
     draws: int | None = None,
     precision: float | None = None,
-    batch_size: int = 64,
+    batch_size: int | None = None,
     evaluations: Sequence[str | Evaluation | type[Evaluation]] | str | None = None,
     seed: int = 0,
     output: str | PathLike[str] | None = None,
@@ -91,7 +91,7 @@ def measure(
         draws: Number of counterfactuals of attentiveness per example and part, by default 5.
         precision: Sufficient half width of the interval of attentiveness, such as 0.02: a pilot of 300 examples
             determines how many examples are swapped. By default, all examples are swapped.
-        batch_size: Maximum number of inputs per call of the model.
+        batch_size: Maximum number of inputs per call of the model; by default 64, or as many as fill a GPU (encoders).
         evaluations: Names, classes or objects of evaluations, as for ``heedful.evaluate``.
         seed: Seed of everything random.
         output: Folder of the results; by default nothing is written before ``save``.
