@@ -27,7 +27,7 @@ from run_lab import BATCH, EVALUATING, FINAL, KINDS, assert_same, curves
 ROOT = Path(__file__).parents[1]
 KILLS = int(os.environ.get("HEEDFUL_KILLS", len(KINDS)))
 FINISH = "heedful.callbacks.outputs.run_folder:RunFolder.finish"
-CHANGING = "heedful.callbacks.engine.experiment:Experiment._predict_changed"
+CHANGING = "heedful.callbacks.engine.experiment:Experiment._prepare"
 FROM_LAST = " from last.ckpt (epoch 2, step "
 
 

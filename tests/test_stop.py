@@ -17,7 +17,7 @@ from commands import guarded
 from run_lab import BATCH, EVALUATING, FINAL, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
-CHANGING = "heedful.callbacks.engine.experiment:Experiment._predict_changed"
+CHANGING = "heedful.callbacks.engine.experiment:Experiment._prepare"
 TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
 
 
